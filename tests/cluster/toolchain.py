@@ -1,0 +1,274 @@
+"""Everything that has to be installed or compiled before a cluster can start: Debian packages and Go programs."""
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.cluster.state import cache_dir
+
+_GO_MODULES = Path(__file__).parent / "go"
+_SOURCES_PARTS = Path("/etc/apt/sources.list.d")
+_NON_FREE_SOURCES = _SOURCES_PARTS / "mfu-operator-non-free.sources"
+_POLICY = Path("/usr/sbin/policy-rc.d")
+_POLICY_TEXT = "#!/bin/sh\n# mfu-operator: a package must not start its service while it is installed\nexit 101\n"
+_HEARTBEAT_S = 15.0
+
+
+@dataclass(frozen=True)
+class GoBuild:
+    """How one module below ``tests/cluster/go`` is compiled.
+
+    Attributes:
+        binaries: The name of each binary by the package that it is built from.
+        tags: Build tags.
+        link_variables: Values of string variables that the linker sets, by their full name.
+        cgo: Whether C code is compiled in (needs gcc).
+    """
+
+    binaries: Mapping[str, str]
+    tags: tuple[str, ...] = ()
+    link_variables: Mapping[str, str] = field(default_factory=dict)
+    cgo: bool = False
+
+    def flags(self) -> list[str]:
+        """Return the flags of ``go build``."""
+        variables = [f"-X {name}={value}" for name, value in sorted(self.link_variables.items())]
+        linker = " ".join(["-s", "-w", *variables])
+        return ["-trimpath", "-buildvcs=false", "-mod=readonly", f"-tags={','.join(self.tags)}", f"-ldflags={linker}"]
+
+
+_KUBERNETES_VERSION = "v1.35.4"
+
+GO_BUILDS: Mapping[str, GoBuild] = {
+    "kubernetes": GoBuild(
+        binaries={
+            "go.etcd.io/etcd/server/v3": "etcd",
+            "k8s.io/kubernetes/cmd/kube-apiserver": "kube-apiserver",
+            "k8s.io/kubernetes/cmd/kube-controller-manager": "kube-controller-manager",
+            "k8s.io/kubernetes/cmd/kube-scheduler": "kube-scheduler",
+            "k8s.io/kubernetes/cmd/kubectl": "kubectl",
+            "k8s.io/kubernetes/cmd/kubelet": "kubelet",
+        },
+        link_variables={
+            "k8s.io/component-base/version.gitVersion": _KUBERNETES_VERSION,
+            "k8s.io/client-go/pkg/version.gitVersion": _KUBERNETES_VERSION,
+        },
+    ),
+    "argocd": GoBuild(binaries={"github.com/argoproj/argo-cd/v3/cmd": "argocd"}),
+    "gitea": GoBuild(
+        binaries={"code.gitea.io/gitea": "gitea"}, tags=("sqlite", "sqlite_unlock_notify"), cgo=True
+    ),
+    "helm": GoBuild(binaries={"helm.sh/helm/v3/cmd/helm": "helm"}),
+}
+
+
+def go_binaries(module: str) -> Path:
+    """Return the folder of the binaries of ``tests/cluster/go/<module>``, compiling them where they are not cached.
+
+    An interrupted build leaves nothing that a later one would take for finished.
+
+    Raises:
+        KeyError: No recipe is known for the module.
+        subprocess.CalledProcessError: The module does not compile; the compiler's words are on standard error.
+    """
+    build = GO_BUILDS[module]
+    source = _GO_MODULES / module
+    finished = cache_dir() / "bin" / f"{module}-{_build_key(source, build)}"
+    if finished.exists():
+        return finished
+    with exclusive(cache_dir() / "bin" / f".{module}.lock"):
+        if not finished.exists():
+            with progress(f"compile {module}"):
+                _compile(source, build, finished)
+    return finished
+
+
+def installed(package: str) -> bool:
+    """Tell whether dpkg knows this Debian package as installed."""
+    query = ["dpkg-query", "--show", "--showformat=${db:Status-Status}", package]
+    answer = subprocess.run(query, capture_output=True, text=True, check=False)
+    return answer.returncode == 0 and answer.stdout == "installed"
+
+
+def apt_install(*packages: str) -> None:
+    """Install the Debian packages that are missing, without letting any of them start a service.
+
+    Packages of the component non-free are found through a sources file of our own.
+
+    Raises:
+        subprocess.CalledProcessError: apt-get could not install them; its words are on standard error.
+    """
+    if all(installed(package) for package in packages):
+        return
+    with exclusive(cache_dir() / ".apt.lock"):
+        missing = [package for package in packages if not installed(package)]
+        if missing:
+            with progress(f"install {' '.join(missing)}"), _services_held_back():
+                _apt_install(missing)
+
+
+def non_free_sources() -> str:
+    """Return apt sources (deb822) for the component non-free of this machine's own Debian mirror and suites.
+
+    Raises:
+        LookupError: This machine's apt sources name no Debian mirror.
+    """
+    texts = [path.read_text() for path in sorted(_SOURCES_PARTS.glob("*.sources")) if path != _NON_FREE_SOURCES]
+    stanzas = [stanza for text in texts for stanza in deb822_debian_stanzas(text)]
+    if not stanzas and (one_line := Path("/etc/apt/sources.list")).exists():
+        stanzas = one_line_debian_stanzas(one_line.read_text())
+    if not stanzas:
+        raise LookupError(f"no Debian mirror with the component main in {_SOURCES_PARTS} or /etc/apt/sources.list")
+    return "\n".join(stanzas)
+
+
+def deb822_debian_stanzas(sources: str) -> list[str]:
+    """Return the stanzas of a deb822 sources file that name Debian's component main, asking for non-free instead."""
+    uncommented = "\n".join(line for line in sources.splitlines() if not line.startswith("#"))
+    stanzas = [stanza.strip() + "\n" for stanza in re.split(r"\n\s*\n", uncommented) if "debian" in stanza.lower()]
+    found = []
+    for stanza in stanzas:
+        asked, replaced = re.subn(r"(?m)^Components:(?=.*\bmain\b).*$", "Components: non-free", stanza)
+        if replaced and "debian-archive-keyring" in stanza:
+            found.append(asked)
+    return found
+
+
+def one_line_debian_stanzas(sources: str) -> list[str]:
+    """Return the Debian mirrors of a one-line ``sources.list`` as deb822 stanzas that ask for non-free."""
+    lines = re.findall(r"(?m)^deb\s+(?:\[[^]]*\]\s+)?(\S*debian\S*)\s+(\S+)\s+.*\bmain\b", sources)
+    return [f"Types: deb\nURIs: {uri}\nSuites: {suite}\nComponents: non-free\n" for uri, suite in lines]
+
+
+@contextmanager
+def exclusive(lock: Path) -> Iterator[None]:
+    """Hold a lock file, so that two programs do not do the same work at once; waits for the other one."""
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with lock.open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def progress(stage: str) -> Iterator[None]:
+    """Say that a stage has begun, that it is alive, and how long it took.
+
+    A terminal shows the seconds count up; elsewhere a stage is one line when it ends, and one more every
+    quarter of a minute while it lasts.
+    """
+    reporter = _Reporter(stage)
+    try:
+        yield
+    except BaseException:
+        reporter.end("failed after")
+        raise
+    reporter.end("took")
+
+
+class _Reporter:
+    """The line of one stage, drawn by a thread of its own."""
+
+    _screen = threading.Lock()
+
+    def __init__(self, stage: str) -> None:
+        self._stage = stage
+        self._began_s = time.monotonic()
+        self._over = threading.Event()
+        self._terminal = sys.stderr.isatty()
+        self._thread = threading.Thread(target=self._show_life, daemon=True)
+        self._thread.start()
+
+    def end(self, verb: str) -> None:
+        self._over.set()
+        self._thread.join()
+        self._write(f"  {self._stage}: {verb} {self._elapsed_s():.1f} s\n")
+
+    def _show_life(self) -> None:
+        interval_s = 1.0 if self._terminal else _HEARTBEAT_S
+        while not self._over.wait(interval_s):
+            ending = "" if self._terminal else "\n"
+            self._write(f"  {self._stage} … {self._elapsed_s():.0f} s{ending}")
+
+    def _write(self, text: str) -> None:
+        with self._screen:
+            sys.stderr.write(f"\r\033[K{text}" if self._terminal else text)
+            sys.stderr.flush()
+
+    def _elapsed_s(self) -> float:
+        return time.monotonic() - self._began_s
+
+
+def _build_key(source: Path, build: GoBuild) -> str:
+    go_version = subprocess.run(
+        ["go", "env", "GOVERSION", "GOARCH"], cwd=source, capture_output=True, text=True, check=True
+    ).stdout
+    parts = [
+        (source / "go.mod").read_text(),
+        (source / "go.sum").read_text(),
+        repr(sorted(build.binaries.items())),
+        repr(build.flags()),
+        repr(build.cgo),
+        go_version,
+    ]
+    return content_key(*parts)
+
+
+def content_key(*parts: str) -> str:
+    """Return a short name that differs where any of the parts differs."""
+    digest = hashlib.sha256()
+    for part in parts:
+        encoded = part.encode()
+        digest.update(len(encoded).to_bytes(8, "big") + encoded)
+    return digest.hexdigest()[:16]
+
+
+def _compile(source: Path, build: GoBuild, finished: Path) -> None:
+    unfinished = finished.with_name(f".{finished.name}.unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(parents=True)
+    environment = os.environ | {"CGO_ENABLED": "1" if build.cgo else "0", "GOWORK": "off"}
+    argv = ["go", "build", *build.flags(), "-o", f"{unfinished}/", *build.binaries]
+    subprocess.run(argv, cwd=source, env=environment, check=True)
+    for package, name in build.binaries.items():
+        (unfinished / _name_given_by_go(package)).rename(unfinished / name)
+    unfinished.rename(finished)
+
+
+def _name_given_by_go(package: str) -> str:
+    """Return the name that ``go build`` gives a package's binary: its last element that is no version."""
+    elements = package.split("/")
+    return elements[-2] if re.fullmatch(r"v\d+", elements[-1]) else elements[-1]
+
+
+def _apt_install(packages: Sequence[str]) -> None:
+    if not _NON_FREE_SOURCES.exists() or _NON_FREE_SOURCES.read_text() != non_free_sources():
+        _NON_FREE_SOURCES.write_text(non_free_sources())
+    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+    for argv in (
+        ["apt-get", "update", "-qq"],
+        ["apt-get", "install", "-qq", "--yes", "--no-install-recommends", *packages],
+    ):
+        subprocess.run(argv, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True)
+
+
+@contextmanager
+def _services_held_back() -> Iterator[None]:
+    ours = not _POLICY.exists() or _POLICY.read_text() == _POLICY_TEXT
+    if ours:
+        _POLICY.write_text(_POLICY_TEXT)
+        _POLICY.chmod(0o755)
+    try:
+        yield
+    finally:
+        if ours:
+            _POLICY.unlink(missing_ok=True)
