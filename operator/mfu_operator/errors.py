@@ -1,0 +1,46 @@
+"""Errors are named for what to do next.
+
+    MfuError
+    ├── Wait        a fact is not there yet; ask again at the next tick, nothing failed
+    ├── Retry       the world failed; repeat with back-off
+    ├── Stall       this spec can never work; wait for a person to change it
+    ├── AskPerson   the operator could go on, and must not without a person
+    └── Unreadable  a trace or an answer that cannot be read; another one may be
+
+Each carries a documented `reason` (CamelCase, a condition's reason) and a message that says what to do.
+They become conditions in one place: `reconcile/conclude.py`.
+"""
+
+
+class MfuError(Exception):
+    """Base of every error this project raises on purpose.
+
+    Args:
+        reason: a documented condition reason, CamelCase ("PrometheusUnreachable").
+        message: what was seen and what to do about it, for a person.
+    """
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.message = message
+
+
+class Wait(MfuError):
+    """A fact is not there yet; ask again at the next tick."""
+
+
+class Retry(MfuError):
+    """The world failed; repeat with back-off."""
+
+
+class Stall(MfuError):
+    """This spec can never work as it is; wait for its next generation."""
+
+
+class AskPerson(MfuError):
+    """The operator must not go on without a person."""
+
+
+class Unreadable(MfuError):
+    """A trace, a file or an answer cannot be read."""

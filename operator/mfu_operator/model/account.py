@@ -1,0 +1,50 @@
+"""Where a step's time went, in integer nanoseconds. The twelve parts sum to the step."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+PARTS = (
+    "compute",
+    "communication",
+    "h2d",
+    "d2h",
+    "d2d",
+    "memset",
+    "idleInput",
+    "idleSync",
+    "idleAlloc",
+    "idleHost",
+    "idleLaunch",
+    "idleUnknown",
+)
+"""The parts of a step, in the contract's order (schemaVersion 1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelTotal:
+    """One kernel's share of the mean step."""
+
+    name: str
+    category: str
+    calls: float
+    total_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class StepAccount:
+    """The mean interior step of one device (or of the training thread, accountFrom nvtx).
+
+    parts_ns maps each of PARTS to mean nanoseconds and sums to mean_ns; std_ns is the spread of the step times.
+    """
+
+    count: int
+    mean_ns: float
+    std_ns: float
+    parts_ns: Mapping[str, float]
+    account_from: str = "gpu"
+    gpu: str | None = None
+    communication_total_ns: float = 0.0
+    tensor_core_ns: Mapping[str, float] = field(default_factory=dict)
+    kernels: tuple[KernelTotal, ...] = ()
+    ranges_ns: Mapping[str, float] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()

@@ -1,0 +1,213 @@
+"""What a team declares: the workload, what makes its readings comparable, and the level it should hold."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Signal(StrEnum):
+    """A throughput-like reading of a training job. `STEP_TIME` is the one that is better when lower."""
+
+    MFU = "mfu"
+    STEP_TIME = "stepTime"
+    THROUGHPUT = "throughput"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadRef:
+    """The job under watch. `container` None means the template's first container."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    container: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparable:
+    """What must be equal for two readings to be compared. None: not declared, so not checked."""
+
+    model: str
+    gpu: str | None = None
+    gpu_count: int | None = None
+    world_size: int | None = None
+    global_batch: int | None = None
+    sequence_length: int | None = None
+    precision: str | None = None
+    parallelism: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """The baseline's values, each None where it was not declared or recorded.
+
+    mfu is a ratio in (0, 1.5]; step_time_s seconds; throughput tokens (or samples) per second per GPU.
+    """
+
+    mfu: float | None = None
+    step_time_s: float | None = None
+    throughput: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How much healthy readings move, as standard deviations of ln x.
+
+    within: s_w, 1.4826·MAD inside a run; between: s_b, of the runs' medians (None with one run);
+    slow: s_slow, of the 15-minute block medians within runs; runs: K.
+    """
+
+    within: float
+    between: float | None
+    slow: float
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecordPlan:
+    """How the operator records a baseline from the running job."""
+
+    duration_s: float
+    warmup_s: float
+    runs: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """When a loss counts. Defaults are those of the detection rule; `tolerance` None lets the spread decide."""
+
+    tolerance: float | None = None
+    sustain_s: float = 600.0
+    confirm_s: float = 1800.0
+    recover_s: float = 600.0
+    warmup_s: float = 120.0
+
+
+class ProfilingMode(StrEnum):
+    """Whether the operator may launch profiling Jobs."""
+
+    OFF = "Off"
+    AUTO = "Auto"
+
+
+@dataclass(frozen=True, slots=True)
+class Profiling:
+    """How the profiling Job copies and records the workload.
+
+    `command` replaces the container's own where its image hides it; `image` overrides the operator's profiler image.
+    `writable_volumes` are mounted as the run mounts them, every other one read-only.
+    """
+
+    mode: ProfilingMode = ProfilingMode.AUTO
+    steps: int = 12
+    warmup_steps: int = 20
+    deadline_s: float = 900.0
+    image: str | None = None
+    command: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    writable_volumes: tuple[str, ...] = ()
+    priority_class: str | None = None
+
+
+class RemediationMode(StrEnum):
+    """Off: diagnose only. DryRun: say in the status what would be proposed. PullRequest: open one."""
+
+    OFF = "Off"
+    DRY_RUN = "DryRun"
+    PULL_REQUEST = "PullRequest"
+
+
+class ForgeKind(StrEnum):
+    """The service that holds pull requests."""
+
+    GITHUB = "GitHub"
+    GITLAB = "GitLab"
+    GITEA = "Gitea"
+    BITBUCKET = "Bitbucket"
+
+
+@dataclass(frozen=True, slots=True)
+class SecretRef:
+    """A Secret in the baseline's own namespace. Keys: `token`, or `username` and `password`."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationRef:
+    """The GitOps object that deploys the workload. kind is `Application` (Argo CD) or `Kustomization` (Flux)."""
+
+    kind: str
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Remediation:
+    """What the operator may propose, and where.
+
+    Repository, branch and path come from the application unless given here. `forge_address` is the base URL of the
+    forge's web and API where it is not the public service's.
+    """
+
+    mode: RemediationMode = RemediationMode.OFF
+    application: ApplicationRef | None = None
+    forge: ForgeKind | None = None
+    forge_address: str | None = None
+    secret: SecretRef | None = None
+    repository: str | None = None
+    branch: str | None = None
+    path: str | None = None
+    cool_down_s: float = 6 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsSource:
+    """Where readings come from. `address` None: the operator's default Prometheus.
+
+    `profile` names a ready-made set of metric names (`mfu_probe`, …); `names` overrides single metrics of it
+    (keys: mfu, stepTime, throughput, steps, phase, info); `labels` names the labels that hold namespace and pod.
+    """
+
+    address: str | None = None
+    secret: SecretRef | None = None
+    tenant: str | None = None
+    profile: str = "mfu_probe"
+    names: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineSpec:
+    """A decoded `TrainingBaseline` spec. Exactly one of `declared` and `record` is set."""
+
+    workload: WorkloadRef
+    comparable: Comparable
+    declared: Level | None = None
+    declared_spread: Spread | None = None
+    record: RecordPlan | None = None
+    metrics: MetricsSource = MetricsSource()
+    detection: Detection = Detection()
+    profiling: Profiling = Profiling()
+    remediation: Remediation = Remediation()
+    suspend: bool = False
+
+
+class Provenance(StrEnum):
+    """Where a baseline's level came from."""
+
+    DECLARED = "Declared"
+    RECORDED = "Recorded"
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """The level in force, and where it came from. `revision` and `images` are what ran while it was recorded."""
+
+    level: Level
+    spread: Spread
+    provenance: Provenance
+    recorded_at: float | None = None
+    revision: str | None = None
+    images: tuple[str, ...] = ()

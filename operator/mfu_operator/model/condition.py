@@ -1,0 +1,24 @@
+"""Conditions and Events as Kubernetes has them."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition's type, status ("True" | "False" | "Unknown"), reason (CamelCase) and message."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+    observed_generation: int = 0
+    last_transition_time: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An Event to be posted. kind is "Normal" or "Warning"."""
+
+    kind: str
+    reason: str
+    message: str

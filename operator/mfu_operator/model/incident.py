@@ -1,0 +1,129 @@
+"""The record of facts that an incident collects. There is no phase: the first fact that is missing is obtained next."""
+
+from dataclasses import dataclass, field
+
+from mfu_operator.model.account import StepAccount
+from mfu_operator.model.baseline import Baseline
+from mfu_operator.model.condition import Condition
+from mfu_operator.model.diagnosis import Diagnosis
+from mfu_operator.model.proposal import ProposalKind, PullRequestState
+from mfu_operator.model.verdict import Judgement
+
+
+@dataclass(frozen=True, slots=True)
+class KnownGood:
+    """The last revision and images under which readings held the baseline, and when that was last seen."""
+
+    revision: str | None
+    images: tuple[str, ...]
+    time_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileFact:
+    """A profiling Job and what came of it. `failure` is (reason, message) of its last attempt."""
+
+    job: str
+    attempt: int
+    created_at: float
+    account: StepAccount | None = None
+    hardware: tuple[str, ...] = ()
+    failure: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SuspectFact:
+    """The commit held responsible and why it and no other. `candidates` counts the window's commits."""
+
+    sha: str
+    subject: str
+    author: str
+    changed: tuple[str, ...]
+    because: tuple[str, ...]
+    candidates: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProposalFact:
+    """What was proposed (or, with a dry run, would be). url and number are None with a dry run."""
+
+    kind: ProposalKind
+    branch: str
+    title: str
+    dry_run: bool
+    diff: str | None = None
+    url: str | None = None
+    number: int | None = None
+    state: PullRequestState | None = None
+    merged_at: float | None = None
+    merge_sha: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """The before/after record. Values are in the signal's unit; gpu_hours_lost counts device hours beyond the baseline.
+
+    `single_variable` names the one thing that changed between regressed and after ("git 1a2b3c4 reverted").
+    """
+
+    signal: str
+    before: float
+    regressed: float
+    after: float
+    recovered_at: float
+    gpu_hours_lost: float
+    single_variable: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """One sustained loss, from its onset to its proven recovery."""
+
+    id: str
+    opened_at: float
+    onset_at: float
+    signal: str
+    baseline_value: float
+    regressed_value: float
+    drop: float
+    good_revision: str | None = None
+    bad_revision: str | None = None
+    confirmed_at: float | None = None
+    profile: ProfileFact | None = None
+    diagnosis: Diagnosis | None = None
+    suspect: SuspectFact | None = None
+    proposal: ProposalFact | None = None
+    blocked: tuple[str, str] | None = None
+    """(reason, message): why there is no proposal, where that is the final answer."""
+    recovery: Recovery | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A baseline being recorded. `collected_s` of usable readings so far in run `run` of `runs`; `problem` says why a
+    run was refused."""
+
+    started_at: float
+    collected_s: float
+    needed_s: float
+    run: int
+    runs: int
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """A `TrainingBaseline`'s status, decoded. `incidents` counts those ever opened: the next incident's id comes from
+    it, so that two replicas give it the same name."""
+
+    observed_generation: int = 0
+    judgement: Judgement | None = None
+    baseline: Baseline | None = None
+    recording: Recording | None = None
+    healthy_profile: ProfileFact | None = None
+    known_good: KnownGood | None = None
+    incidents: int = 0
+    incident: Incident | None = None
+    history: tuple[Incident, ...] = ()
+    previous_baselines: tuple[Baseline, ...] = ()
+    conditions: tuple[Condition, ...] = field(default_factory=tuple)
