@@ -48,6 +48,7 @@ class GoBuild:
 
 
 _KUBERNETES_VERSION = "v1.35.4"
+_KUBERNETES_MAJOR_MINOR = {"Major": "1", "Minor": "35"}
 
 GO_BUILDS: Mapping[str, GoBuild] = {
     "kubernetes": GoBuild(
@@ -64,11 +65,27 @@ GO_BUILDS: Mapping[str, GoBuild] = {
             "k8s.io/client-go/pkg/version.gitVersion": _KUBERNETES_VERSION,
         },
     ),
-    "argocd": GoBuild(binaries={"github.com/argoproj/argo-cd/v3/cmd": "argocd"}),
-    "gitea": GoBuild(
-        binaries={"code.gitea.io/gitea": "gitea"}, tags=("sqlite", "sqlite_unlock_notify"), cgo=True
+    "argocd": GoBuild(
+        binaries={"github.com/argoproj/argo-cd/v3/cmd": "argocd"},
+        link_variables={"github.com/argoproj/argo-cd/v3/common.version": "3.2.11"},
     ),
-    "helm": GoBuild(binaries={"helm.sh/helm/v3/cmd/helm": "helm"}),
+    "gitea": GoBuild(
+        binaries={"code.gitea.io/gitea": "gitea"},
+        tags=("sqlite", "sqlite_unlock_notify"),
+        link_variables={"main.Version": "1.26.0"},
+        cgo=True,
+    ),
+    "helm": GoBuild(
+        binaries={"helm.sh/helm/v3/cmd/helm": "helm"},
+        link_variables={
+            "helm.sh/helm/v3/internal/version.version": "v3.22.0",
+            **{
+                f"helm.sh/helm/v3/pkg/{package}.k8sVersion{part}": number
+                for package in ("chartutil", "lint/rules")
+                for part, number in _KUBERNETES_MAJOR_MINOR.items()
+            },
+        },
+    ),
 }
 
 
