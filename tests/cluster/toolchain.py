@@ -2,11 +2,13 @@
 
 import fcntl
 import hashlib
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,14 +16,33 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.cluster.process import output_of
 from tests.cluster.state import cache_dir
 
 _GO_MODULES = Path(__file__).parent / "go"
 _SOURCES_PARTS = Path("/etc/apt/sources.list.d")
 _NON_FREE_SOURCES = _SOURCES_PARTS / "mfu-operator-non-free.sources"
+_DEBIAN_KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 _POLICY = Path("/usr/sbin/policy-rc.d")
 _POLICY_TEXT = "#!/bin/sh\n# mfu-operator: a package must not start its service while it is installed\nexit 101\n"
 _HEARTBEAT_S = 15.0
+
+
+@dataclass(frozen=True)
+class SourceEdit:
+    """One text in one file of a Go module that is compiled as another text; the module itself is left as it is.
+
+    Attributes:
+        module: The path of the Go module.
+        file: The file inside it.
+        text: What stands there, exactly once.
+        compiled_as: What is compiled in its place.
+    """
+
+    module: str
+    file: str
+    text: str
+    compiled_as: str
 
 
 @dataclass(frozen=True)
@@ -33,12 +54,14 @@ class GoBuild:
         tags: Build tags.
         link_variables: Values of string variables that the linker sets, by their full name.
         cgo: Whether C code is compiled in (needs gcc).
+        source_edits: What has no setting and must be otherwise here.
     """
 
     binaries: Mapping[str, str]
     tags: tuple[str, ...] = ()
     link_variables: Mapping[str, str] = field(default_factory=dict)
     cgo: bool = False
+    source_edits: tuple[SourceEdit, ...] = ()
 
     def flags(self) -> list[str]:
         """Return the flags of ``go build``."""
@@ -68,6 +91,14 @@ GO_BUILDS: Mapping[str, GoBuild] = {
     "argocd": GoBuild(
         binaries={"github.com/argoproj/argo-cd/v3/cmd": "argocd"},
         link_variables={"github.com/argoproj/argo-cd/v3/common.version": "3.2.11"},
+        source_edits=(
+            SourceEdit(
+                module="github.com/argoproj/argo-cd/v3",
+                file="controller/appcontroller.go",
+                text='metricsAddr := fmt.Sprintf("0.0.0.0:%d", metricsPort)',
+                compiled_as='metricsAddr := fmt.Sprintf("127.0.0.1:%d", metricsPort)',
+            ),
+        ),
     ),
     "gitea": GoBuild(
         binaries={"code.gitea.io/gitea": "gitea"},
@@ -96,7 +127,7 @@ def go_binaries(module: str) -> Path:
 
     Raises:
         KeyError: No recipe is known for the module.
-        subprocess.CalledProcessError: The module does not compile; the compiler's words are on standard error.
+        CommandFailed: The module does not compile.
     """
     build = GO_BUILDS[module]
     source = _GO_MODULES / module
@@ -123,7 +154,7 @@ def apt_install(*packages: str) -> None:
     Packages of the component non-free are found through a sources file of our own.
 
     Raises:
-        subprocess.CalledProcessError: apt-get could not install them; its words are on standard error.
+        CommandFailed: apt-get could not install them.
     """
     if all(installed(package) for package in packages):
         return
@@ -134,37 +165,60 @@ def apt_install(*packages: str) -> None:
                 _apt_install(missing)
 
 
-def non_free_sources() -> str:
-    """Return apt sources (deb822) for the component non-free of this machine's own Debian mirror and suites.
+@dataclass(frozen=True)
+class AptSource:
+    """One Debian mirror that this machine's apt uses."""
+
+    uri: str
+    suites: str
+    components: tuple[str, ...]
+    signed_by: str
+
+    def asking_for(self, *components: str) -> str:
+        """Return the deb822 stanza that asks this mirror for other components."""
+        lines = ["Types: deb", f"URIs: {self.uri}", f"Suites: {self.suites}", f"Components: {' '.join(components)}"]
+        return "\n".join([*lines, f"Signed-By: {self.signed_by}"]) + "\n"
+
+
+def debian_sources() -> list[AptSource]:
+    """Return the Debian mirrors of this machine's own apt configuration, the archive before its security updates.
 
     Raises:
-        LookupError: This machine's apt sources name no Debian mirror.
+        LookupError: The configuration names no Debian mirror.
     """
-    texts = [path.read_text() for path in sorted(_SOURCES_PARTS.glob("*.sources")) if path != _NON_FREE_SOURCES]
-    stanzas = [stanza for text in texts for stanza in deb822_debian_stanzas(text)]
-    if not stanzas and (one_line := Path("/etc/apt/sources.list")).exists():
-        stanzas = one_line_debian_stanzas(one_line.read_text())
-    if not stanzas:
+    found = [source for source in _sources() if "main" in source.components]
+    if not found:
         raise LookupError(f"no Debian mirror with the component main in {_SOURCES_PARTS} or /etc/apt/sources.list")
-    return "\n".join(stanzas)
+    return sorted(found, key=lambda source: "security" in source.suites)
 
 
-def deb822_debian_stanzas(sources: str) -> list[str]:
-    """Return the stanzas of a deb822 sources file that name Debian's component main, asking for non-free instead."""
-    uncommented = "\n".join(line for line in sources.splitlines() if not line.startswith("#"))
-    stanzas = [stanza.strip() + "\n" for stanza in re.split(r"\n\s*\n", uncommented) if "debian" in stanza.lower()]
+def parse_deb822(text: str) -> list[AptSource]:
+    """Return the Debian mirrors that a deb822 sources file names."""
+    uncommented = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
     found = []
-    for stanza in stanzas:
-        asked, replaced = re.subn(r"(?m)^Components:(?=.*\bmain\b).*$", "Components: non-free", stanza)
-        if replaced and "debian-archive-keyring" in stanza:
-            found.append(asked)
+    for stanza in re.split(r"\n\s*\n", uncommented):
+        fields = {name.lower(): value.strip() for name, value in re.findall(r"(?m)^([\w-]+):(.*)$", stanza)}
+        if _is_debian(fields.get("uris", ""), fields.get("suites", "")) and fields.get("enabled", "yes") != "no":
+            keyring = fields.get("signed-by", _DEBIAN_KEYRING)
+            found.append(AptSource(fields["uris"], fields["suites"], tuple(fields["components"].split()), keyring))
     return found
 
 
-def one_line_debian_stanzas(sources: str) -> list[str]:
-    """Return the Debian mirrors of a one-line ``sources.list`` as deb822 stanzas that ask for non-free."""
-    lines = re.findall(r"(?m)^deb\s+(?:\[[^]]*\]\s+)?(\S*debian\S*)\s+(\S+)\s+.*\bmain\b", sources)
-    return [f"Types: deb\nURIs: {uri}\nSuites: {suite}\nComponents: non-free\n" for uri, suite in lines]
+def parse_one_line(text: str) -> list[AptSource]:
+    """Return the Debian mirrors that a one-line ``sources.list`` names."""
+    lines = re.findall(r"(?m)^deb\s+(?:\[[^]]*\]\s+)?(\S+)\s+(\S+)\s+([^#\n]*)", text)
+    return [
+        AptSource(uri, suite, tuple(components.split()), _DEBIAN_KEYRING)
+        for uri, suite, components in lines
+        if _is_debian(uri, suite)
+    ]
+
+
+def non_free_stanzas(sources: Sequence[AptSource]) -> list[str]:
+    """Return the stanzas that ask each mirror for non-free, or none where a mirror is already asked for it."""
+    if any("non-free" in source.components for source in sources):
+        return []
+    return [source.asking_for("non-free") for source in sources]
 
 
 @contextmanager
@@ -226,9 +280,7 @@ class _Reporter:
 
 
 def _build_key(source: Path, build: GoBuild) -> str:
-    go_version = subprocess.run(
-        ["go", "env", "GOVERSION", "GOARCH"], cwd=source, capture_output=True, text=True, check=True
-    ).stdout
+    go_version = output_of(["go", "env", "GOVERSION", "GOARCH"], cwd=source)
     parts = [
         (source / "go.mod").read_text(),
         (source / "go.sum").read_text(),
@@ -236,6 +288,7 @@ def _build_key(source: Path, build: GoBuild) -> str:
         repr(build.flags()),
         repr(build.cgo),
         go_version,
+        *map(repr, build.source_edits),
     ]
     return content_key(*parts)
 
@@ -254,11 +307,33 @@ def _compile(source: Path, build: GoBuild, finished: Path) -> None:
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir(parents=True)
     environment = os.environ | {"CGO_ENABLED": "1" if build.cgo else "0", "GOWORK": "off"}
-    argv = ["go", "build", *build.flags(), "-o", f"{unfinished}/", *build.binaries]
-    subprocess.run(argv, cwd=source, env=environment, check=True)
+    with tempfile.TemporaryDirectory() as edited:
+        modfile = _modfile(source, build.source_edits, Path(edited))
+        argv = ["go", "build", *build.flags(), f"-modfile={modfile}", "-o", f"{unfinished}/", *build.binaries]
+        subprocess.run(argv, cwd=source, env=environment, check=True)
     for package, name in build.binaries.items():
         (unfinished / _name_given_by_go(package)).rename(unfinished / name)
     unfinished.rename(finished)
+
+
+def _modfile(source: Path, edits: Sequence[SourceEdit], folder: Path) -> Path:
+    """Return a go.mod in the folder that is the module's own, with edited copies in the place of what is edited.
+
+    Go refuses ``-overlay`` for files of its module cache, so that an edit takes a copy of the edited module.
+    """
+    for name in ("go.mod", "go.sum"):
+        shutil.copyfile(source / name, folder / name)
+    for edit in edits:
+        copy = folder / content_key(edit.module)
+        if not copy.exists():
+            download = ["go", "mod", "download", "-json", edit.module]
+            answer = subprocess.run(download, cwd=source, stdout=subprocess.PIPE, text=True, check=True).stdout
+            shutil.copytree(json.loads(answer)["Dir"], copy, copy_function=shutil.copyfile)
+            replacement = f"-replace={edit.module}={copy}"
+            subprocess.run(["go", "mod", "edit", replacement, str(folder / "go.mod")], check=True)
+        before, after = (copy / edit.file).read_text().split(edit.text)
+        (copy / edit.file).write_text(before + edit.compiled_as + after)
+    return folder / "go.mod"
 
 
 def _name_given_by_go(package: str) -> str:
@@ -268,14 +343,23 @@ def _name_given_by_go(package: str) -> str:
 
 
 def _apt_install(packages: Sequence[str]) -> None:
-    if not _NON_FREE_SOURCES.exists() or _NON_FREE_SOURCES.read_text() != non_free_sources():
-        _NON_FREE_SOURCES.write_text(non_free_sources())
+    non_free = non_free_stanzas(_sources())
+    if non_free:
+        _NON_FREE_SOURCES.write_text("\n".join(non_free))
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-    for argv in (
-        ["apt-get", "update", "-qq"],
-        ["apt-get", "install", "-qq", "--yes", "--no-install-recommends", *packages],
-    ):
-        subprocess.run(argv, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True)
+    output_of(["apt-get", "update", "-qq"], env=environment)
+    output_of(["apt-get", "install", "-qq", "--yes", "--no-install-recommends", *packages], env=environment)
+
+
+def _sources() -> list[AptSource]:
+    deb822 = [path for path in sorted(_SOURCES_PARTS.glob("*.sources")) if path != _NON_FREE_SOURCES]
+    one_line = [path for path in [Path("/etc/apt/sources.list"), *sorted(_SOURCES_PARTS.glob("*.list"))] if path.exists()]
+    found = [source for path in deb822 for source in parse_deb822(path.read_text())]
+    return found + [source for path in one_line for source in parse_one_line(path.read_text())]
+
+
+def _is_debian(uri: str, suites: str) -> bool:
+    return bool(re.search(r"/debian(-security)?/?$", uri)) and "bookworm" in suites
 
 
 @contextmanager
