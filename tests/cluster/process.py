@@ -12,8 +12,12 @@ _STARTTIME_FIELD = 19
 _STATE_FIELD = 0
 
 
-class NotReady(RuntimeError):
+class NotReady(RuntimeError):  # noqa: N818 - it says what is the matter
     """Something that was awaited did not come about in time."""
+
+
+class CommandFailed(RuntimeError):  # noqa: N818 - as above
+    """A program that was run to its end did not succeed; the message holds the end of what it said."""
 
 
 @dataclass(frozen=True)
@@ -195,6 +199,34 @@ def await_condition(
             tail = f":\n{log_tail()}" if log_tail else ""
             raise NotReady(f"{what} did not come about within {timeout_s:.0f} s{tail}")
         time.sleep(interval_s)
+
+
+def output_of(
+    argv: Sequence[str],
+    *,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | str | None = None,
+    stdin_text: str | None = None,
+) -> str:
+    """Run a program to its end and return what it printed on standard output.
+
+    Raises:
+        CommandFailed: It ended with another status than 0; the message names it and holds the end of its output.
+    """
+    ended = subprocess.run(
+        argv,
+        env=None if env is None else dict(env),
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+        input=stdin_text or "",
+    )
+    if ended.returncode != 0:
+        said = "\n".join((ended.stdout + ended.stderr).splitlines()[-25:])
+        raise CommandFailed(f"{' '.join(argv)} ended with status {ended.returncode}:\n{said}")
+    return ended.stdout
 
 
 def write_atomically(path: Path, text: str, mode: int = 0o600) -> None:

@@ -353,7 +353,9 @@ def _apt_install(packages: Sequence[str]) -> None:
 
 def _sources() -> list[AptSource]:
     deb822 = [path for path in sorted(_SOURCES_PARTS.glob("*.sources")) if path != _NON_FREE_SOURCES]
-    one_line = [path for path in [Path("/etc/apt/sources.list"), *sorted(_SOURCES_PARTS.glob("*.list"))] if path.exists()]
+    one_line = [
+        path for path in [Path("/etc/apt/sources.list"), *sorted(_SOURCES_PARTS.glob("*.list"))] if path.exists()
+    ]
     found = [source for path in deb822 for source in parse_deb822(path.read_text())]
     return found + [source for path in one_line for source in parse_one_line(path.read_text())]
 

@@ -1,0 +1,60 @@
+"""etcd: where the API server keeps its objects."""
+
+from pathlib import Path
+
+from tests.cluster.layout import LOOPBACK
+from tests.cluster.pki import Authority
+from tests.cluster.process import Process
+from tests.cluster.web import answers_ok
+
+_CLIENT_PORT = 12379
+_PEER_PORT = 12380
+
+
+class Etcd:
+    """One etcd on the loopback address, open to holders of the cluster's certificates only."""
+
+    name = "etcd"
+    url = f"https://{LOOPBACK}:{_CLIENT_PORT}"
+
+    def __init__(self, binaries: Path, state: Path, authority: Authority) -> None:
+        """Describe etcd; data and log stand below ``state``."""
+        self.authority = authority
+        self.client = authority.issue("etcd", addresses=(LOOPBACK, "localhost"))
+        self._process = Process(self.name, [str(binaries / "etcd"), *self._flags(state)], state=state)
+
+    def start(self) -> None:
+        """Start etcd."""
+        self._process.start()
+
+    def ready(self) -> None:
+        """Wait until etcd has elected itself and serves."""
+        health = f"{self.url}/health"
+        self._process.await_ready("etcd", lambda: answers_ok(health, self.authority, self.client), timeout_s=60)
+
+    def stop(self) -> None:
+        """Stop etcd."""
+        self._process.stop()
+
+    def _flags(self, state: Path) -> list[str]:
+        peers = f"https://{LOOPBACK}:{_PEER_PORT}"
+        flags = {
+            "name": "mfu",
+            "data-dir": state / self.name / "data",
+            "listen-client-urls": self.url,
+            "advertise-client-urls": self.url,
+            "listen-peer-urls": peers,
+            "initial-advertise-peer-urls": peers,
+            "initial-cluster": f"mfu={peers}",
+            "cert-file": self.client.certificate,
+            "key-file": self.client.key,
+            "client-cert-auth": "true",
+            "trusted-ca-file": self.authority.certificate,
+            "peer-cert-file": self.client.certificate,
+            "peer-key-file": self.client.key,
+            "peer-client-cert-auth": "true",
+            "peer-trusted-ca-file": self.authority.certificate,
+            "unsafe-no-fsync": "true",
+            "log-level": "warn",
+        }
+        return [f"--{flag}={value}" for flag, value in flags.items()]
