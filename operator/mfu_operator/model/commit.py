@@ -5,16 +5,23 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One file of a commit; None content is a file that did not exist on that side (or is not text)."""
+    """One file of a commit; None content is a file that did not exist on that side (or is not text).
+
+    `read` says that the application reads the file although it lies outside its path: a kustomization's base, a Helm
+    value file. `binary` says that its content is not text (or too large to be configuration).
+    """
 
     path: str
     before: str | None
     after: str | None
+    read: bool = False
+    binary: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One commit of the configuration repository. More than one parent is a merge."""
+    """One commit of the configuration repository. More than one parent is a merge; `changes` are then those against
+    the first one. `body` is the message after its subject."""
 
     sha: str
     parents: tuple[str, ...]
@@ -22,14 +29,25 @@ class Commit:
     time_s: float
     subject: str
     changes: tuple[FileChange, ...]
+    body: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Deployed:
-    """A revision that the GitOps tool deployed, and when."""
+    """A revision that the GitOps tool deployed: when that was done, and when it began (None: not recorded)."""
 
     revision: str
     time_s: float
+    started_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hydrated:
+    """Where rendered manifests are synced from. `deployed` revisions are of this branch; a revert belongs on the
+    source's own (dry) branch, which a `hydrator.metadata` file beside the rendered manifests names."""
+
+    branch: str
+    path: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +55,9 @@ class Source:
     """Where the workload's configuration comes from.
 
     `replaces_immutable` says whether the delivery will replace a Job whose template changes (Force=true,Replace=true
-    in Argo CD; force: enabled in Flux): None where the workload is not of an immutable kind.
+    in Argo CD; force: enabled in Flux): None where the workload is not of an immutable kind. `updaters` are tools that
+    write images to the path by themselves and may undo a revert. `also` are files outside the path that the
+    application reads. `tool` names the delivery for people.
     """
 
     repository: str
@@ -47,6 +67,9 @@ class Source:
     synced_revision: str | None
     replaces_immutable: bool | None = None
     updaters: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
+    hydrated: Hydrated | None = None
+    tool: str = "Argo CD"
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ class Proposal:
     commit_message: str
     revert_sha: str | None = None
     pins: tuple[tuple[str, str, str], ...] = ()
-    """(path, image without digest, digest) for a PIN."""
+    """(path, image without tag and digest, digest) for a PIN."""
 
 
 class PullRequestState(StrEnum):
@@ -37,7 +37,7 @@ class PullRequestState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PullRequest:
-    """A pull request as the forge has it. `foreign_commits`: a person pushed to the branch."""
+    """A pull request as the forge has it. `merge_sha` and `merged_at` (Unix seconds) are set once it is merged."""
 
     number: int
     url: str

@@ -1,0 +1,96 @@
+"""Setting an image's digest in a person's file: every other byte of it stays as it was."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from mfu_operator.errors import AskPerson
+from mfu_operator.gitops.images import parse
+
+Edit = tuple[int, int, str]
+"""Start, end and new text of one replacement."""
+
+
+def pin(text: str, image: str, digest: str) -> str:
+    """A manifest or kustomization with every use of `image` set to `digest`.
+
+    Understood are `image:` of containers and kustomize's `images:` entries (where a tag gives way to the digest).
+
+    Args:
+        text: YAML, of one or more documents.
+        image: the image's name without tag and digest.
+        digest: `sha256:…`.
+
+    Raises:
+        AskPerson(NothingToPin): the image is not named there, has this digest already, or the text is no YAML.
+    """
+    try:
+        roots = list(YAML(typ="rt").compose_all(text))
+    except YAMLError as error:
+        raise AskPerson("NothingToPin", f"the file that should name {image} is no valid YAML: {error}") from error
+    wanted = parse(image).full_name
+    edits = sorted({edit for root in roots for edit in _edits(root, wanted, digest, text)}, reverse=True)
+    pinned = text
+    for start, end, new in edits:
+        pinned = pinned[:start] + new + pinned[end:]
+    if pinned == text:
+        raise AskPerson(
+            "NothingToPin", f"{image} is not named where it was expected, or has digest {digest[:19]} already"
+        )
+    return pinned
+
+
+def _edits(node: Node | None, wanted: str, digest: str, text: str) -> Iterator[Edit]:
+    if isinstance(node, SequenceNode):
+        for item in node.value:
+            yield from _edits(item, wanted, digest, text)
+    if not isinstance(node, MappingNode):
+        return
+    for key, value in node.value:
+        if key.value == "image" and isinstance(value, ScalarNode) and parse(value.value).full_name == wanted:
+            yield _scalar(value, f"{parse(value.value).name}@{digest}", text)
+        elif key.value == "images" and isinstance(value, SequenceNode):
+            for entry in value.value:
+                yield from _kustomize(entry, wanted, digest, text)
+        else:
+            yield from _edits(value, wanted, digest, text)
+
+
+def _kustomize(entry: Any, wanted: str, digest: str, text: str) -> Iterator[Edit]:
+    if not isinstance(entry, MappingNode):
+        return
+    fields = {key.value: (key, value) for key, value in entry.value}
+    named = fields.get("newName") or fields.get("name")
+    if named is None or parse(str(named[1].value)).full_name != wanted:
+        return
+    if "digest" in fields:
+        yield _scalar(fields["digest"][1], digest, text)
+        if "newTag" in fields:
+            yield _line(fields["newTag"][0], text)
+    elif "newTag" in fields:
+        key, value = fields["newTag"]
+        yield (key.start_mark.index, key.end_mark.index, "digest")
+        yield _scalar(value, digest, text)
+    else:
+        key, value = named
+        end = value.end_mark.index
+        joint = ", " if entry.flow_style else "\n" + " " * key.start_mark.column
+        yield (end, end, f"{joint}digest: {digest}")
+
+
+def _scalar(node: ScalarNode, new: str, text: str) -> Edit:
+    start, end = node.start_mark.index, node.end_mark.index
+    quote = text[start] if text[start] in "\"'" else ""
+    return start, end, f"{quote}{new}{quote}"
+
+
+def _line(key: ScalarNode, text: str) -> Edit:
+    """The removal of a key that has its line to itself; nothing where it shares one."""
+    start = text.rfind("\n", 0, key.start_mark.index) + 1
+    if text[start : key.start_mark.index].strip():
+        return start, start, ""
+    end = text.find("\n", key.end_mark.index)
+    return start, (len(text) if end < 0 else end + 1), ""
