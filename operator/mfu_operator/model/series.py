@@ -24,7 +24,9 @@ class Reading:
 
     values are in the signals' units (mfu ratio, seconds per step, tokens per second per GPU); absent signals are
     absent keys. `step` is the step counter, None where it is not exported. `incarnation` tells one set of pods from
-    the next (the pods' names joined). `info` are the labels that the job exports about itself.
+    the next (the pods' names joined). `info` are the labels that the job exports about itself. `running_ratio` is the
+    share of the values' own window that the job spent in the phase running, None where it does not say.
+    `rank_step_s` holds seconds per step by pod, for a job of more than one pod: what tells a slow rank.
     """
 
     time_s: float
@@ -33,3 +35,26 @@ class Reading:
     step: float | None = None
     incarnation: str = ""
     info: Mapping[str, str] = field(default_factory=dict)
+    running_ratio: float | None = None
+    rank_step_s: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class HardwareReading:
+    """One GPU as NVML or DCGM has it. None: not measured, which is not the same as healthy.
+
+    Link generations and widths are PCIe's, `link_max_*` what card and slot can do together. `throttle_bits` are NVML's
+    clock event reasons; `xid` is the last XID error (0: none); ecc_errors counts uncorrected volatile errors.
+    """
+
+    node: str
+    gpu: str
+    link_generation: int | None = None
+    link_max_generation: int | None = None
+    link_width: int | None = None
+    link_max_width: int | None = None
+    throttle_bits: int | None = None
+    xid: int | None = None
+    ecc_errors: int | None = None
+    sm_active: float | None = None
+    tensor_active: float | None = None

@@ -29,10 +29,12 @@ class Gate(StrEnum):
 class Judgement:
     """The verdict on one baseline now.
 
-    drop and value are in the declared signal's terms: `drop` is the median relative loss since the onset (0.172 is
-    17.2 %), `value` the median reading of the last minutes, `limit` the reading below which loss is counted.
-    evidence_s of sustain_s are collected; confirmed is what a proposal needs.
-    recovered is True once the readings held the baseline for `recover_s` after a regression.
+    value, baseline and limit are in the unit of `signal`: `value` is the median reading of the last minutes, `limit`
+    the reading beyond which loss is counted. `change`, `drop` and `tolerance` are relative to the baseline's speed,
+    whatever the signal: `change` −0.172 is 17.2 % slower, `drop` 0.172 the median loss since the onset.
+    evidence_s of sustain_s are collected towards Regressed, confirm_evidence_s of confirm_s towards confirmed (what a
+    proposal needs), recover_evidence_s of recover_s towards recovered, which is True once the readings held the
+    baseline that long after a regression, and until the next one.
     """
 
     verdict: Verdict
@@ -47,6 +49,10 @@ class Judgement:
     change: float | None = None
     evidence_s: float = 0.0
     sustain_s: float = 0.0
+    confirm_evidence_s: float = 0.0
+    confirm_s: float = 0.0
+    recover_evidence_s: float = 0.0
+    recover_s: float = 0.0
     onset_s: float | None = None
     drop: float | None = None
     confirmed: bool = False

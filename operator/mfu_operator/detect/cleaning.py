@@ -1,0 +1,67 @@
+"""What a raw reading says about speed: unusable values dropped, every signal turned so that a loss is positive."""
+
+import math
+from collections.abc import Mapping
+
+from mfu_operator.model.baseline import Level, Signal
+from mfu_operator.model.series import Phase, Reading
+from mfu_operator.model.verdict import Gate
+
+STRENGTH = (Signal.MFU, Signal.THROUGHPUT, Signal.STEP_TIME)
+"""Signals, the one that decides first. MFU compares across batch shapes, throughput less, step time least."""
+
+MIN_RUNNING_RATIO = 0.5
+"""A window that was mostly a checkpoint or an evaluation says more about these than about training."""
+
+_GATE_OF_PHASE = {
+    Phase.STARTING: Gate.STARTING,
+    Phase.CHECKPOINT: Gate.CHECKPOINT,
+    Phase.EVALUATION: Gate.EVALUATION,
+    Phase.PAUSED: Gate.PAUSED,
+}
+
+
+def gate_of(phase: Phase) -> Gate | None:
+    """The gate that a phase closes; None for running, and where the job does not say."""
+    return _GATE_OF_PHASE.get(phase)
+
+
+def values_of(reading: Reading) -> dict[Signal, float]:
+    """The finite positive values, in the signals' units, as they were while the job was running.
+
+    A value is a mean over a window of wall time. Where the job says which share of it was running, dividing by that
+    share (multiplying, for seconds per step) takes a checkpoint's seconds out again. A window with less than
+    MIN_RUNNING_RATIO has no values.
+    """
+    ratio = 1.0 if reading.running_ratio is None else reading.running_ratio
+    if not ratio >= MIN_RUNNING_RATIO:
+        return {}
+    ratio = min(ratio, 1.0)
+    return {
+        signal: value * ratio if signal is Signal.STEP_TIME else value / ratio
+        for signal, value in reading.values.items()
+        if math.isfinite(value) and value > 0
+    }
+
+
+def log_speed(signal: Signal, value: float) -> float:
+    """ln x with x the throughput-like reading: 1/value for step time."""
+    return -math.log(value) if signal is Signal.STEP_TIME else math.log(value)
+
+
+def level_of(level: Level, signal: Signal) -> float | None:
+    """The baseline's value of a signal in its unit, None where there is none."""
+    return {Signal.MFU: level.mfu, Signal.THROUGHPUT: level.throughput, Signal.STEP_TIME: level.step_time_s}[signal]
+
+
+def losses_of(values: Mapping[Signal, float], level: Level) -> dict[Signal, float]:
+    """d = m0 − ln x for every signal that is both measured and in the baseline, the strongest first.
+
+    Positive is slower; 0.05 is a loss of 4.9 %.
+    """
+    losses = {}
+    for signal in STRENGTH:
+        reference = level_of(level, signal)
+        if reference is not None and signal in values:
+            losses[signal] = log_speed(signal, reference) - log_speed(signal, values[signal])
+    return losses

@@ -1,0 +1,191 @@
+"""A baseline's level and spread from the readings of healthy runs. A pure function of the readings: it may be asked
+again after every reading and after every restart."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+
+from mfu_operator.detect.cleaning import STRENGTH, gate_of, log_speed, values_of
+from mfu_operator.detect.statistics import DEFAULT_TOLERANCE, LARGEST_TOLERANCE, mad_sigma, spread_of
+from mfu_operator.detect.words import duration, per_cent
+from mfu_operator.model.baseline import Baseline, Detection, Level, Provenance, RecordPlan, Signal
+from mfu_operator.model.incident import Recording
+from mfu_operator.model.series import Reading
+
+_BLOCK_SHARE = 1.5
+"""Blocks whose medians tell slow drift: 15 minutes with a horizon of 10."""
+
+_LONGEST_STEP_SHARE = 0.25
+"""One reading stands for at most 2.5 of 10 minutes, as in judging."""
+
+_FEWEST_READINGS = 12
+"""Fewer give no median deviation worth a name (its own error is then beyond a third)."""
+
+_TREND_SHARE = 0.5
+"""The first and the last third of a run may differ by half of the tolerance: more, and the level is not one yet."""
+
+
+@dataclass(slots=True)
+class _Run:
+    """Usable readings of one incarnation after its warm-up: (time, seconds it stands for, values)."""
+
+    started_s: float
+    points: list[tuple[float, float, dict[Signal, float]]] = field(default_factory=list)
+
+    @property
+    def collected_s(self) -> float:
+        return sum(step_s for _, step_s, _ in self.points)
+
+    def last(self, span_s: float) -> "_Run":
+        """The newest part that covers `span_s` of usable time."""
+        covered = 0.0
+        for index in range(len(self.points) - 1, -1, -1):
+            covered += self.points[index][1]
+            if covered >= span_s:
+                return _Run(self.points[index][0], self.points[index:])
+        return self
+
+    def logs(self, signal: Signal) -> list[tuple[float, float]]:
+        return [(time_s, log_speed(signal, values[signal])) for time_s, _, values in self.points if signal in values]
+
+
+def record(
+    readings: Sequence[Reading],
+    plan: RecordPlan,
+    started_at: float,
+    detection: Detection | None = None,
+) -> Recording | Baseline:
+    """The baseline, or how far it is.
+
+    A run is one incarnation of the workload; `plan.runs` of them are needed, each with `plan.duration_s` of usable
+    readings in the running phase after `plan.warmup_s`. Of a longer run the newest part counts, so that a run that was
+    unsteady at first is accepted once it is steady.
+
+    Args:
+        readings: all since `started_at` (older ones are ignored), oldest first.
+        plan: duration, warm-up, runs.
+        started_at: when recording began, Unix seconds.
+        detection: tolerance and horizons that the baseline will be judged with.
+    """
+    rule = detection or Detection()
+    runs = _runs([reading for reading in readings if reading.time_s >= started_at], plan, rule)
+    signal = _strongest(runs)
+    steady: list[_Run] = []
+    problem: str | None = None
+    for run in runs:
+        if run.collected_s < plan.duration_s:
+            if run is not runs[-1]:
+                problem = f"a run ended after {duration(run.collected_s)} of usable readings"
+            continue
+        window = run.last(plan.duration_s)
+        unsteady = _unsteady(window, signal, rule) if signal else "no signal"
+        if unsteady is None:
+            steady.append(window)
+        problem = unsteady
+    if signal and len(steady) >= plan.runs:
+        return _baseline(steady[-plan.runs :], signal, rule)
+    return _progress(runs, steady, plan, started_at, problem)
+
+
+def _runs(readings: Sequence[Reading], plan: RecordPlan, rule: Detection) -> list[_Run]:
+    """Usable readings by incarnation; a gated reading ends the span that the next one stands for."""
+    longest_s = _LONGEST_STEP_SHARE * rule.sustain_s
+    runs: list[_Run] = []
+    for group in _incarnations(readings):
+        begun_s: float | None = None
+        before_s = group[0].time_s
+        step: float | None = None
+        run = _Run(before_s)
+        for reading in group:
+            if reading.step is not None and reading.step == step:
+                continue
+            step = reading.step
+            values = {} if gate_of(reading.phase) else values_of(reading)
+            if values:
+                begun_s = reading.time_s if begun_s is None else begun_s
+                if reading.time_s - begun_s >= plan.warmup_s:
+                    run.points.append((reading.time_s, min(reading.time_s - before_s, longest_s), values))
+            before_s = reading.time_s
+        runs.append(run)
+    return runs
+
+
+def _incarnations(readings: Sequence[Reading]) -> Iterator[list[Reading]]:
+    group: list[Reading] = []
+    for reading in readings:
+        if group and _is_restart(group[-1], reading):
+            yield group
+            group = []
+        group.append(reading)
+    if group:
+        yield group
+
+
+def _is_restart(before: Reading, after: Reading) -> bool:
+    stepped_back = before.step is not None and after.step is not None and after.step < before.step
+    return stepped_back or before.incarnation != after.incarnation
+
+
+def _strongest(runs: Sequence[_Run]) -> Signal | None:
+    for signal in STRENGTH:
+        if any(signal in values for run in runs for _, _, values in run.points):
+            return signal
+    return None
+
+
+def _unsteady(run: _Run, signal: Signal, rule: Detection) -> str | None:
+    """Why a run is no baseline: too few readings, a trend, or too much noise."""
+    logs = [value for _, value in run.logs(signal)]
+    if len(logs) < _FEWEST_READINGS:
+        return f"{len(logs)} readings in {duration(run.collected_s)} are too few: record longer, or scrape more often"
+    tolerance = rule.tolerance if rule.tolerance is not None else DEFAULT_TOLERANCE
+    third = len(logs) // 3
+    trend = median(logs[-third:]) - median(logs[:third])
+    if abs(trend) > _TREND_SHARE * tolerance:
+        return (
+            f"the run is not steady: it became {per_cent(abs(trend))} {'faster' if trend > 0 else 'slower'} while "
+            f"recorded, and at most {per_cent(_TREND_SHARE * tolerance)} is a level"
+        )
+    noise = mad_sigma(logs)
+    most = max(LARGEST_TOLERANCE, tolerance)
+    if noise > most:
+        return f"the run is too noisy: readings vary by {per_cent(noise)}, and at most {per_cent(most)} is a level"
+    return None
+
+
+def _baseline(runs: Sequence[_Run], signal: Signal, rule: Detection) -> Baseline:
+    """Levels are medians over the runs of each run's median, for every signal that was present."""
+    block_s = _BLOCK_SHARE * rule.sustain_s
+    return Baseline(
+        level=Level(
+            mfu=_level(runs, Signal.MFU),
+            step_time_s=_level(runs, Signal.STEP_TIME),
+            throughput=_level(runs, Signal.THROUGHPUT),
+        ),
+        spread=spread_of([run.logs(signal) for run in runs], block_s),
+        provenance=Provenance.RECORDED,
+        recorded_at=runs[-1].points[-1][0],
+    )
+
+
+def _level(runs: Sequence[_Run], signal: Signal) -> float | None:
+    medians = [
+        median(values)
+        for values in ([values[signal] for _, _, values in run.points if signal in values] for run in runs)
+        if values
+    ]
+    return median(medians) if medians else None
+
+
+def _progress(
+    runs: Sequence[_Run], steady: Sequence[_Run], plan: RecordPlan, started_at: float, problem: str | None
+) -> Recording:
+    collected_s = runs[-1].collected_s if runs else 0.0
+    return Recording(
+        started_at=started_at,
+        collected_s=min(collected_s, plan.duration_s),
+        needed_s=plan.duration_s,
+        run=min(len(steady) + 1, plan.runs),
+        runs=plan.runs,
+        problem=problem,
+    )

@@ -1,0 +1,121 @@
+"""How much healthy readings move, and the tolerance that follows. All spreads are standard deviations of ln x."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median, stdev
+
+from mfu_operator.model.baseline import Detection, Spread
+
+PRIOR_BETWEEN = 0.003
+"""Spread between runs of one binary on one system before any was seen: the order of the median over 162 public
+benchmark systems (sd 0.15 %, p90 0.49 %)."""
+
+PRIOR_RUNS = 4
+"""How many runs the prior counts for: with K = 1 it decides alone, with K = 5 it and the data weigh the same."""
+
+DEFAULT_TOLERANCE = 0.02
+"""Below 2 %, real fleets move without a cause that a commit could be blamed for."""
+
+LARGEST_TOLERANCE = 0.05
+"""Beyond it a baseline would hide the losses that it is there to show. A wider one can only be asked for."""
+
+LEVEL_SIGMAS = 4.5
+"""Tolerance in standard deviations of the level: between runs and slow drift, both outlast the horizon, so no
+averaging within it helps, and a fleet of thousands of jobs sees every one of them for a year."""
+
+SMALLEST_SCALE = 0.01
+"""Evidence is full at one scale beyond the tolerance. Narrower, a quiet job would alarm on a hair."""
+
+MAD_TO_SIGMA = 1.4826
+"""1/Φ⁻¹(3/4): the median absolute deviation of a normal distribution in standard deviations."""
+
+UNKNOWN_SPREAD = Spread(within=0.01, between=None, slow=PRIOR_BETWEEN, runs=1)
+"""For a level that was declared without its spread: the prior, and drift of the same size."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """How far a reading may be from the level.
+
+    ratio is the relative loss of speed that is tolerated (0.05: 5 %), kappa = −ln(1 − ratio) the same on the scale of
+    d, scale what a loss beyond kappa is divided by. too_noisy: the spread asks for more than may be tolerated.
+    level_sigma is s_lvl, the standard deviation of a healthy run's level.
+    """
+
+    ratio: float
+    kappa: float
+    scale: float
+    level_sigma: float
+    too_noisy: bool
+
+
+def level_sigma(spread: Spread) -> float:
+    """s_lvl² = s_b*² + s_slow², with s_b shrunk towards the prior: s_b*² = (4·prior² + (K − 1)·s_b²) / (K + 3)."""
+    seen = max(spread.runs, 1) - 1 if spread.between is not None else 0
+    between = spread.between or 0.0
+    shrunk = (PRIOR_RUNS * PRIOR_BETWEEN**2 + seen * between**2) / (seen + PRIOR_RUNS)
+    return math.sqrt(shrunk + spread.slow**2)
+
+
+def tolerance_of(spread: Spread, detection: Detection) -> Tolerance:
+    """max(declared or 2 %, 4.5·s_lvl), at most 5 % or what was declared, and the scale max(1 %, s_w)."""
+    asked = DEFAULT_TOLERANCE if detection.tolerance is None else detection.tolerance
+    largest = max(LARGEST_TOLERANCE, asked)
+    sigma = level_sigma(spread)
+    needed = LEVEL_SIGMAS * sigma
+    ratio = min(max(asked, needed), largest)
+    return Tolerance(
+        ratio=ratio,
+        kappa=-math.log1p(-ratio),
+        scale=max(SMALLEST_SCALE, spread.within),
+        level_sigma=sigma,
+        too_noisy=needed > largest,
+    )
+
+
+def mad_sigma(values: Sequence[float]) -> float:
+    """Robust standard deviation: 1.4826 times the median absolute deviation. values must not be empty."""
+    centre = median(values)
+    return MAD_TO_SIGMA * median(abs(value - centre) for value in values)
+
+
+def block_medians(points: Iterable[tuple[float, float]], block_s: float) -> list[float]:
+    """Medians of consecutive blocks of (time_s, value) points, oldest first, without a last one under half full."""
+    blocks: dict[int, list[float]] = {}
+    start = None
+    end = 0.0
+    for time_s, value in points:
+        start = time_s if start is None else start
+        end = time_s - start
+        blocks.setdefault(int(end // block_s), []).append(value)
+    if len(blocks) > 1 and end % block_s < block_s / 2:
+        blocks.pop(int(end // block_s))
+    return [median(values) for _, values in sorted(blocks.items())]
+
+
+def spread_of(runs: Sequence[Sequence[tuple[float, float]]], block_s: float) -> Spread:
+    """The spread of K runs, each given as (time_s, ln x) points, oldest first and not empty.
+
+    s_w is the median over runs of the MAD's sigma, s_b the standard deviation of the run medians (None for K = 1),
+    s_slow the pooled standard deviation of block medians within runs (0 where no run has two blocks).
+    """
+    logs = [[value for _, value in run] for run in runs]
+    medians = [median(values) for values in logs]
+    return Spread(
+        within=median(mad_sigma(values) for values in logs),
+        between=stdev(medians) if len(medians) > 1 else None,
+        slow=_pooled_deviation([block_medians(run, block_s) for run in runs]),
+        runs=len(runs),
+    )
+
+
+def _pooled_deviation(groups: Sequence[Sequence[float]]) -> float:
+    squares = 0.0
+    freedom = 0
+    for group in groups:
+        if len(group) > 1:
+            centre = fmean(group)
+            squares += sum((value - centre) ** 2 for value in group)
+            freedom += len(group) - 1
+    return math.sqrt(squares / freedom) if freedom else 0.0
