@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.cluster.process import output_of, write_atomically
 from tests.cluster.state import cache_dir
-from tests.cluster.toolchain import debian_sources
+from tests.cluster.toolchain import COMPONENTS_OUTSIDE_MAIN, debian_sources
 
 _CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
 _FOLDER_SETTINGS = ("find-links",)
@@ -40,7 +40,7 @@ def build_mounts() -> list[Mount]:
     """Write the configuration that builds borrow, and return how to mount it."""
     folder = cache_dir() / "buildah" / "borrowed"
     sources = folder / "sources.list.d"
-    stanzas = [source.asking_for("main", "non-free") for source in debian_sources()]
+    stanzas = [source.asking_for("main", *COMPONENTS_OUTSIDE_MAIN) for source in debian_sources()]
     write_atomically(sources / "debian.sources", "\n".join(stanzas), mode=0o644)
     write_atomically(folder / "apt.conf", transport_settings(output_of(["apt-config", "dump"])), mode=0o644)
     settings = pip_settings(os.environ, _configured_pip())

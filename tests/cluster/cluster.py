@@ -89,11 +89,15 @@ class Cluster:
                 return
             with progress("take the cluster down"):
                 self._personal.remove()
+                if self._containerd.answers():
+                    self.images.forget_outdated()
                 for component in reversed([*self._foundation, *self._controllers]):
                     component.stop()
                 unmount_below(self.state.resolve())
                 release_storage()
                 shutil.rmtree(self.state)
+                if not any(self.state.parent.iterdir()):
+                    self.state.parent.rmdir()
 
     def running(self) -> bool:
         """Tell whether the API answers and the node is ready."""
@@ -105,7 +109,10 @@ class Cluster:
         Raises:
             CommandFailed: kubectl did not succeed; the message holds what it said.
         """
-        environment = os.environ | {"KUBECONFIG": str(self.kubeconfig)}
+        environment = os.environ | {
+            "KUBECONFIG": str(self.kubeconfig),
+            "KUBECACHEDIR": str(self.state / "kubectl-cache"),
+        }
         return output_of([str(self.binaries / "kubectl"), *arguments], env=environment, stdin_text=stdin_text)
 
     @cached_property

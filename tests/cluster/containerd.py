@@ -1,12 +1,15 @@
 """containerd: runs the pods' containers."""
 
 import os
+import shutil
 import signal
 from pathlib import Path
 
 from tests.cluster.layout import LOOPBACK
+from tests.cluster.mounts import unmount_below
 from tests.cluster.network import PLUGINS, Network
 from tests.cluster.process import CommandFailed, Identity, Process, await_condition, output_of, write_atomically
+from tests.cluster.state import cache_dir
 
 PAUSE_IMAGE = "localhost/mfu/pause:1"
 _NAMESPACE = "k8s.io"
@@ -14,13 +17,14 @@ _LONGEST_SOCKET_PATH = 100
 
 
 class Containerd:
-    """Debian's containerd with all of its folders below the state folder."""
+    """Debian's containerd: its images in the cache, all else below the state folder."""
 
     name = "containerd"
 
     def __init__(self, state: Path, network: Network) -> None:
         """Describe containerd; its pods get their addresses from ``network``."""
         self._folder = state / self.name
+        self._root = cache_dir() / "containerd"
         self._network = network
         self._configuration = self._folder / "config.toml"
         self.socket = self._folder / "containerd.sock"
@@ -35,15 +39,21 @@ class Containerd:
 
     def ready(self) -> None:
         """Wait until containerd answers."""
-        self._process.await_ready("containerd", self._answers, timeout_s=30, interval_s=0.1)
+        self._process.await_ready("containerd", self.answers, timeout_s=30, interval_s=0.1)
 
     def stop(self) -> None:
-        """End every container, the shims that held them and containerd itself."""
-        if self._process.running() and self._answers():
-            for container in self.ctr("tasks", "ls", "-q").split():
-                self._try_ctr("tasks", "rm", "--force", container)
+        """End every container, the shims that held them, and containerd itself; images stay in the cache."""
+        if not self._configuration.exists():
+            return
+        emptied = self.answers() and self._remove_containers()
         self._end_shims()
         self._process.stop()
+        unmount_below(self._root)
+        shutil.rmtree(self._root / "io.containerd.grpc.v1.cri" if emptied else self._root, ignore_errors=True)
+
+    def answers(self) -> bool:
+        """Tell whether containerd runs and answers."""
+        return self._process.running() and self._succeeds("version")
 
     def ctr(self, *arguments: str) -> str:
         """Run containerd's own client in the namespace of Kubernetes and return what it printed.
@@ -53,15 +63,20 @@ class Containerd:
         """
         return output_of(["ctr", "--address", str(self.socket), "--namespace", _NAMESPACE, *arguments])
 
-    def _try_ctr(self, *arguments: str) -> bool:
+    def _remove_containers(self) -> bool:
+        """Remove every container; tell whether containerd now holds none, so that the next one finds none."""
+        if running := self.ctr("tasks", "ls", "-q").split():
+            self._succeeds("tasks", "rm", "--force", *running)
+        if known := self.ctr("containers", "ls", "-q").split():
+            self._succeeds("containers", "rm", *known)
+        return not self.ctr("containers", "ls", "-q").split()
+
+    def _succeeds(self, *arguments: str) -> bool:
         try:
             self.ctr(*arguments)
         except CommandFailed:
             return False
         return True
-
-    def _answers(self) -> bool:
-        return self._try_ctr("version")
 
     def _end_shims(self) -> None:
         """End the shims of this containerd: no other one is told to report to our socket."""
@@ -75,7 +90,7 @@ class Containerd:
 
     def _toml(self) -> str:
         return f"""version = 2
-root = "{self._folder}/root"
+root = "{self._root}"
 state = "{self._folder}/run"
 disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.snapshotter.v1.btrfs",
   "io.containerd.snapshotter.v1.zfs", "io.containerd.snapshotter.v1.aufs", "io.containerd.snapshotter.v1.devmapper"]

@@ -18,6 +18,7 @@ from tests.cluster.toolchain import apt_install, content_key, debian_sources, ex
 
 BASE_IMAGE = "localhost/base:1"
 _BASE_PACKAGES = ("ca-certificates", "python3", "python3-pip", "python3-venv")
+_KEPT_ARCHIVES = 3
 _SUITE = "bookworm"
 _OWN_IMAGES = Path(__file__).parent / "images"
 _LEFT_OUT = ("**/__pycache__", "**/*.egg-info", "**/.mypy_cache", "**/.pytest_cache", "**/.ruff_cache", "**/.venv")
@@ -87,6 +88,15 @@ class Images:
         if not self._holds(PAUSE_IMAGE):
             loaded = self.load("pause", build_pause())
             self._containerd.ctr("images", "tag", "--force", loaded.reference, PAUSE_IMAGE)
+
+    def forget_outdated(self) -> None:
+        """Let containerd forget the images whose archive the cache no longer holds."""
+        archives = (cache_dir() / "images").glob("*.oci.tar")
+        kept = {manifest_digest(archive) for archive in archives}
+        for line in self._containerd.ctr("images", "ls").splitlines()[1:]:
+            reference, _, digest = line.split()[:3]
+            if reference.startswith("localhost/mfu/") and digest not in kept:
+                self._containerd.ctr("images", "rm", reference)
 
     def _import(self, name: str, archive: Archive) -> None:
         self._containerd.ctr("images", "import", "--base-name", f"localhost/mfu/{name}", "--digests", str(archive.path))
@@ -221,8 +231,16 @@ def _build(name: str, dockerfile: Path, context: Path, target: str | None, archi
     _buildah("bud", *options, *mounts, *stage, "--file", str(dockerfile), "--tag", tag, str(context))
     unfinished = archive.with_suffix(".unfinished")
     unfinished.unlink(missing_ok=True)
-    _buildah("push", "--quiet", *_policy(), tag, f"oci-archive:{unfinished}:{archive.name.removesuffix('.oci.tar')}")
+    label = archive.name.removesuffix(".oci.tar")
+    _buildah("push", "--quiet", *_policy(), tag, f"oci-archive:{unfinished}:{label}")
     unfinished.rename(archive)
+    _forget_older(name)
+
+
+def _forget_older(name: str) -> None:
+    archives = (cache_dir() / "images").glob(f"{name}-{'[0-9a-f]' * 16}.oci.tar")
+    for outdated in sorted(archives, key=lambda path: path.stat().st_mtime, reverse=True)[_KEPT_ARCHIVES:]:
+        outdated.unlink()
 
 
 def _policy() -> list[str]:
@@ -235,5 +253,7 @@ def _policy() -> list[str]:
 def _buildah(*arguments: str) -> str:
     storage = cache_dir() / "buildah"
     places = ["--root", str(storage / "storage"), "--runroot", str(storage / "run"), "--storage-driver", "overlay"]
-    environment = os.environ | {"BUILDAH_ISOLATION": "chroot"}
+    configuration = storage / "containers.conf"
+    write_atomically(configuration, f'[network]\nnetwork_config_dir = "{storage}/net.d"\n')
+    environment = os.environ | {"BUILDAH_ISOLATION": "chroot", "CONTAINERS_CONF": str(configuration)}
     return output_of(["buildah", *places, *arguments], env=environment)

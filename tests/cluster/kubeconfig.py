@@ -2,15 +2,18 @@
 
 import base64
 import copy
+import shutil
 from pathlib import Path
 from typing import Any
 
 import yaml
-from tests.cluster.layout import API_URL, CONTEXT
+
+from tests.cluster.layout import API_ADDRESS, API_URL, CONTEXT
 from tests.cluster.pki import Authority, Certificate
 from tests.cluster.process import write_atomically
 
 _LISTS = ("clusters", "users", "contexts")
+_CACHED_AS = API_ADDRESS
 _NOTHING = "nothing was current"
 
 
@@ -89,14 +92,27 @@ class PersonalKubeconfig:
     def remove(self) -> None:
         """Remove our context and make the former one current; a file that then names nothing is deleted."""
         theirs = self._read()
-        if not theirs:
-            return
+        if theirs:
+            self._take_out(theirs)
+        self._forget_discovery()
+
+    def _take_out(self, theirs: dict[str, Any]) -> None:
         former = self._former.read_text() if self._former.exists() else None
         result = unmerged(theirs, former)
         if is_empty(result):
             self._path.unlink()
         elif result != theirs:
             self._write(result)
+
+    def _forget_discovery(self) -> None:
+        """Remove what kubectl cached of our cluster, and the folders that then are empty."""
+        cache = self._path.parent / "cache"
+        discovery = cache / "discovery"
+        shutil.rmtree(discovery / _CACHED_AS, ignore_errors=True)
+        if discovery.exists() and not any(discovery.iterdir()):
+            shutil.rmtree(cache)
+        if self._path.parent.exists() and not any(self._path.parent.iterdir()):
+            self._path.parent.rmdir()
 
     def _read(self) -> dict[str, Any]:
         if not self._path.exists():

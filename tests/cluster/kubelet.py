@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import yaml
+
 from tests.cluster.containerd import Containerd
 from tests.cluster.kubeconfig import write_kubeconfig
 from tests.cluster.layout import CGROUP, HOST_ADDRESS, LOOPBACK, NODE_NAME

@@ -20,6 +20,7 @@ from tests.cluster.process import output_of
 from tests.cluster.state import cache_dir
 
 _GO_MODULES = Path(__file__).parent / "go"
+COMPONENTS_OUTSIDE_MAIN = ("contrib", "non-free", "non-free-firmware")
 _SOURCES_PARTS = Path("/etc/apt/sources.list.d")
 _NON_FREE_SOURCES = _SOURCES_PARTS / "mfu-operator-non-free.sources"
 _DEBIAN_KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
@@ -105,6 +106,14 @@ GO_BUILDS: Mapping[str, GoBuild] = {
         tags=("sqlite", "sqlite_unlock_notify"),
         link_variables={"main.Version": "1.26.0"},
         cgo=True,
+    ),
+    "prometheus": GoBuild(  # Debian's own has no discovery of Kubernetes compiled in
+        binaries={
+            "github.com/prometheus/prometheus/cmd/prometheus": "prometheus",
+            "github.com/prometheus/prometheus/cmd/promtool": "promtool",
+        },
+        tags=("remove_all_sd", "enable_kubernetes_sd"),
+        link_variables={"github.com/prometheus/common/version.Version": "3.13.5"},
     ),
     "helm": GoBuild(
         binaries={"helm.sh/helm/v3/cmd/helm": "helm"},
@@ -215,10 +224,14 @@ def parse_one_line(text: str) -> list[AptSource]:
 
 
 def non_free_stanzas(sources: Sequence[AptSource]) -> list[str]:
-    """Return the stanzas that ask each mirror for non-free, or none where a mirror is already asked for it."""
-    if any("non-free" in source.components for source in sources):
-        return []
-    return [source.asking_for("non-free") for source in sources]
+    """Return the stanzas that ask each mirror for the components outside main that this machine does not ask for.
+
+    nsight-systems is in non-free, and what it depends on in the two others.
+    """
+    asked_for = {component for source in sources for component in source.components}
+    missing = [component for component in COMPONENTS_OUTSIDE_MAIN if component not in asked_for]
+    mirrors = [source for source in sources if "main" in source.components]
+    return [mirror.asking_for(*missing) for mirror in mirrors] if missing else []
 
 
 @contextmanager
@@ -346,6 +359,8 @@ def _apt_install(packages: Sequence[str]) -> None:
     non_free = non_free_stanzas(_sources())
     if non_free:
         _NON_FREE_SOURCES.write_text("\n".join(non_free))
+    else:
+        _NON_FREE_SOURCES.unlink(missing_ok=True)
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
     output_of(["apt-get", "update", "-qq"], env=environment)
     output_of(["apt-get", "install", "-qq", "--yes", "--no-install-recommends", *packages], env=environment)
