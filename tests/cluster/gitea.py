@@ -2,13 +2,13 @@
 
 import base64
 import secrets
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import httpx
 
+from tests.cluster.go_modules import module_folder
 from tests.cluster.layout import HOST_ADDRESS
 from tests.cluster.process import Process, await_condition, output_of, write_atomically
 from tests.cluster.toolchain import go_binaries
@@ -17,7 +17,6 @@ OWNER = "platform"
 BOT = "mfu-bot"
 
 _MODULE = "code.gitea.io/gitea"
-_GO_FOLDER = Path(__file__).parent / "go" / "gitea"
 _PORT = 13000
 _REQUEST_TIMEOUT_S = 30.0
 _MERGEABLE_TIMEOUT_S = 30.0
@@ -213,7 +212,7 @@ class Gitea:
                 "HTTP_ADDR": self._host_address,
                 "HTTP_PORT": self._port,
                 "ROOT_URL": f"{self.url}/",
-                "STATIC_ROOT_PATH": module_folder(),
+                "STATIC_ROOT_PATH": module_folder("gitea", _MODULE),
                 "DISABLE_SSH": "true",
                 "OFFLINE_MODE": "true",
             },
@@ -297,15 +296,6 @@ class Gitea:
     def _ensure_secret(self, name: str) -> None:
         if not (self._secrets / name).exists():
             write_atomically(self._secrets / name, secrets.token_urlsafe(32))
-
-
-def module_folder() -> Path:
-    """Return the folder of Gitea's Go module, which holds what its binary reads at run time: templates, locales."""
-    found = subprocess.run(
-        ["go", "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", _MODULE],
-        cwd=_GO_FOLDER, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    return Path(found.stdout.strip())
 
 
 def generated_password(said: str) -> str:
