@@ -1,0 +1,1 @@
+"""The custom resource as code: dict ↔ model, pure. `group` names, `decode` the spec, `status` both ways, `naming`."""

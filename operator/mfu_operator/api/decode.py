@@ -1,0 +1,241 @@
+"""A TrainingBaseline's spec as the API server stores it → BaselineSpec.
+
+The CRD's schema and CEL rules refuse most mistakes where they are made. What is checked again here is what a person
+meets with an older CRD in the cluster, and what CEL cannot see.
+"""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from mfu_operator.api.section import Section
+from mfu_operator.model.baseline import (
+    ApplicationRef,
+    BaselineSpec,
+    Comparable,
+    Detection,
+    ForgeKind,
+    Level,
+    MetricsSource,
+    Profiling,
+    ProfilingMode,
+    RecordPlan,
+    Remediation,
+    RemediationMode,
+    SecretRef,
+    Spread,
+    WorkloadRef,
+)
+
+T = TypeVar("T")
+
+APPLICATION_KINDS = ("Application", "Kustomization")
+METRIC_NAMES = ("mfu", "stepTime", "throughput", "steps", "phase", "info")
+METRIC_LABELS = ("namespace", "pod")
+MIN_STEPS = 5
+"""Of which three are interior: fewer captured steps give no account."""
+
+
+def spec(body: Mapping[str, Any]) -> BaselineSpec:
+    """The decoded spec of a TrainingBaseline.
+
+    Args:
+        body: the whole object: apiVersion, kind, metadata, spec.
+
+    Raises:
+        Stall: (InvalidSpec) naming the field and what to write instead.
+    """
+    root = Section("spec", body.get("spec") or {})
+    namespace = Section("metadata", body.get("metadata") or {}).required("namespace")
+    baseline = root.section("baseline")
+    if baseline.has("values") == baseline.has("record"):
+        root.refuse("baseline", "must have exactly one of values and record; write the one and remove the other")
+    values = baseline.section("values")
+    return BaselineSpec(
+        workload=_workload(root.section("workload"), namespace),
+        comparable=_comparable(root.section("comparable")),
+        declared=_level(values) if baseline.has("values") else None,
+        declared_spread=_spread(values.section("spread")) if values.has("spread") else None,
+        record=_record(baseline.section("record")) if baseline.has("record") else None,
+        metrics=_metrics(root.section("metrics")),
+        detection=_detection(root.section("detection")),
+        profiling=_profiling(root.section("profiling")),
+        remediation=_remediation(root.section("remediation")),
+        suspend=root.flag("suspend"),
+    )
+
+
+def _workload(section: Section, namespace: str) -> WorkloadRef:
+    return WorkloadRef(
+        api_version=section.required("apiVersion"),
+        kind=section.required("kind"),
+        namespace=namespace,
+        name=section.required("name"),
+        container=section.text("container"),
+    )
+
+
+def _comparable(section: Section) -> Comparable:
+    return Comparable(
+        model=section.required("model"),
+        gpu=section.text("gpu"),
+        gpu_count=section.count("gpuCount"),
+        world_size=section.count("worldSize"),
+        global_batch=section.count("globalBatch"),
+        sequence_length=section.count("sequenceLength"),
+        precision=section.text("precision"),
+        parallelism=section.count_map("parallelism"),
+    )
+
+
+def _level(section: Section) -> Level:
+    level = Level(
+        mfu=section.positive("mfu"),
+        step_time_s=section.positive("stepTimeSeconds"),
+        throughput=section.positive("tokensPerSecondPerGpu"),
+    )
+    if level == Level():
+        section.refuse("mfu", "is missing, and so are stepTimeSeconds and tokensPerSecondPerGpu; write one of them")
+    if level.mfu is not None and level.mfu > 1.5:
+        section.refuse("mfu", f"is {level.mfu:g}; write the ratio (0.46), not a percentage (46)")
+    return level
+
+
+def _spread(section: Section) -> Spread:
+    return Spread(
+        within=_present(section, "within", section.positive("within")),
+        between=section.number("between"),
+        slow=_present(section, "slow", section.number("slow")),
+        runs=_present(section, "runs", section.count("runs")),
+    )
+
+
+def _record(section: Section) -> RecordPlan:
+    plan = RecordPlan(
+        duration_s=_or(section.duration_s("duration"), 1800.0),
+        warmup_s=_or(section.duration_s("warmup"), 300.0),
+        runs=_or(section.count("runs"), 1),
+    )
+    if plan.duration_s <= 0:
+        section.refuse("duration", 'is zero; write how long to record each run, for example "30m"')
+    return plan
+
+
+def _metrics(section: Section) -> MetricsSource:
+    names, labels = section.section("names"), section.section("labels")
+    _known(names, METRIC_NAMES)
+    _known(labels, METRIC_LABELS)
+    return MetricsSource(
+        address=_address(section.section("prometheus"), "address"),
+        secret=_secret(section.section("prometheus")),
+        tenant=section.section("prometheus").text("tenant"),
+        profile=_or(section.text("profile"), MetricsSource().profile),
+        names=section.text_map("names"),
+        labels=section.text_map("labels"),
+    )
+
+
+def _detection(section: Section) -> Detection:
+    default = Detection()
+    tolerance = section.ratio("tolerance")
+    if tolerance is not None and not 0.001 < tolerance <= 0.5:
+        section.refuse("tolerance", f'is {tolerance:.3%}; write more than 0.1% and at most 50%, for example "5%"')
+    return Detection(
+        tolerance=tolerance,
+        sustain_s=_or(section.duration_s("sustain"), default.sustain_s),
+        confirm_s=_or(section.duration_s("confirm"), default.confirm_s),
+        recover_s=_or(section.duration_s("recover"), default.recover_s),
+        warmup_s=_or(section.duration_s("warmup"), default.warmup_s),
+    )
+
+
+def _profiling(section: Section) -> Profiling:
+    default = Profiling()
+    steps = _or(section.count("steps"), default.steps)
+    if steps < MIN_STEPS:
+        section.refuse("steps", f"is {steps}; write at least {MIN_STEPS}: the first and the last are not counted")
+    return Profiling(
+        mode=_or(section.choice("mode", ProfilingMode), default.mode),
+        steps=steps,
+        warmup_steps=_or(section.tally("warmupSteps"), default.warmup_steps),
+        deadline_s=_or(section.duration_s("deadline"), default.deadline_s),
+        image=section.text("image"),
+        command=section.texts("command"),
+        env=section.text_map("env"),
+        writable_volumes=section.texts("writableVolumes"),
+        priority_class=section.text("priorityClassName"),
+    )
+
+
+def _remediation(section: Section) -> Remediation:
+    default = Remediation()
+    forge = section.section("forge")
+    mode = _or(section.choice("mode", RemediationMode), default.mode)
+    secret = _secret(forge)
+    if mode is RemediationMode.PULL_REQUEST and secret is None:
+        section.refuse("forge.secretRef", "is missing; name the Secret with the forge's token, or set mode: DryRun")
+    return Remediation(
+        mode=mode,
+        application=_application(section.section("application")) if section.has("application") else None,
+        forge=forge.choice("kind", ForgeKind),
+        forge_address=_address(forge, "address"),
+        secret=secret,
+        repository=_repository(section),
+        branch=section.text("branch"),
+        path=_path(section),
+        cool_down_s=_or(section.duration_s("coolDown"), default.cool_down_s),
+    )
+
+
+def _application(section: Section) -> ApplicationRef:
+    kind = section.required("kind")
+    if kind not in APPLICATION_KINDS:
+        section.refuse("kind", f"is {kind!r}; write Application (Argo CD) or Kustomization (Flux)")
+    return ApplicationRef(kind=kind, namespace=section.required("namespace"), name=section.required("name"))
+
+
+def _secret(section: Section) -> SecretRef | None:
+    return SecretRef(section.section("secretRef").required("name")) if section.has("secretRef") else None
+
+
+def _address(section: Section, name: str) -> str | None:
+    """An http(s) base address without credentials in it: those belong into a Secret."""
+    address = section.text(name)
+    if address is None:
+        return None
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        section.refuse(name, "is no web address; write it with its scheme, like https://prometheus.example:9090")
+    if parts.username or parts.password:
+        section.refuse(name, "holds credentials; put them into the Secret that secretRef names")
+    return address.rstrip("/")
+
+
+def _repository(section: Section) -> str | None:
+    repository = section.text("repository")
+    if repository and repository.startswith(("http://", "https://")) and "@" in urlsplit(repository).netloc:
+        section.refuse("repository", "holds credentials; put them into the Secret that forge.secretRef names")
+    return repository
+
+
+def _path(section: Section) -> str | None:
+    path = section.text("path")
+    if path and (path.startswith("/") or ".." in path.split("/")):
+        section.refuse("path", f"is {path!r}; write it relative to the repository's root, without ..")
+    return path
+
+
+def _known(section: Section, keys: tuple[str, ...]) -> None:
+    for key in section.values:
+        if key not in keys:
+            section.refuse(key, f"is unknown; the keys are {', '.join(keys)}")
+
+
+def _present(section: Section, name: str, value: T | None) -> T:
+    if value is None:
+        section.refuse(name, "is missing; write it")
+    return value
+
+
+def _or(value: T | None, default: T) -> T:
+    return default if value is None else value

@@ -1,0 +1,26 @@
+"""What the API is called. The one place that spells the group, its kinds, labels and annotations."""
+
+GROUP = "mfu-operator.io"
+VERSION = "v1alpha1"
+GROUP_VERSION = f"{GROUP}/{VERSION}"
+"""The apiVersion of every object of the group."""
+
+KIND = "TrainingBaseline"
+PLURAL = "trainingbaselines"
+SHORT_NAME = "tb"
+
+FINALIZER = f"{GROUP}/finalizer"
+"""Keeps a baseline until the operator has let go of it. How to uninstall: charts/mfu-operator/README.md."""
+
+ANNOTATION_PREFIX = GROUP
+"""Where kopf keeps its own notes on an object."""
+
+BASELINE_LABEL = f"{GROUP}/baseline"
+"""On a profiling Job and its pod: the name of the TrainingBaseline that asked for it."""
+
+INCIDENT_LABEL = f"{GROUP}/incident"
+"""On a profiling Job and its pod: the incident (or the healthy profile) that it explains."""
+
+MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"
+MANAGER = "mfu-operator"
+"""The value of MANAGED_BY_LABEL on everything the operator creates, and the reporting component of its Events."""
