@@ -1,0 +1,44 @@
+"""What the Kubernetes client raises, as errors named for what to do next."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from kubernetes.client.exceptions import ApiException
+from urllib3.exceptions import HTTPError
+
+from mfu_operator.errors import Retry, Stall
+
+REFUSED = (401, 403)
+INVALID = (400, 422)
+
+
+@contextmanager
+def translated(doing: str) -> Iterator[None]:
+    """Raise `Retry` or `Stall` for whatever the client raises inside.
+
+    Args:
+        doing: what was tried, as a gerund ("reading Job default/gpt"), for the message.
+    """
+    try:
+        yield
+    except ApiException as error:
+        detail = error.reason or "no reason given"
+        if error.status in REFUSED:
+            raise Stall(
+                "ClusterAccessDenied",
+                f"{doing}: the API server refused ({error.status} {detail}); the operator's "
+                "role lacks this right: compare with the chart's RBAC and watchNamespaces",
+            ) from error
+        if error.status in INVALID:
+            raise Stall("ClusterRefused", f"{doing}: {_server_message(error) or detail}") from error
+        raise Retry("ClusterUnreachable", f"{doing}: the API server answered {error.status} {detail}") from error
+    except HTTPError as error:
+        raise Retry("ClusterUnreachable", f"{doing}: {type(error).__name__}; is the API server reachable?") from error
+
+
+def _server_message(error: ApiException) -> str | None:
+    body = error.body if isinstance(error.body, str) else ""
+    marker = '"message":"'
+    if marker not in body:
+        return None
+    return body.split(marker, 1)[1].split('","', 1)[0][:500]

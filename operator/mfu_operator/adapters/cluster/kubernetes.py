@@ -1,0 +1,170 @@
+"""The `Cluster` port on the real API, through the official client."""
+
+import base64
+import json
+import uuid
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, cast
+
+from kubernetes import client, config
+from kubernetes.client.exceptions import ApiException
+from kubernetes.config.config_exception import ConfigException
+
+from mfu_operator.adapters.cluster.failures import translated
+from mfu_operator.adapters.cluster.kinds import kind_of
+from mfu_operator.adapters.cluster.pods import pod_of, profiling_job_of, unix_time
+from mfu_operator.errors import Stall
+from mfu_operator.model.baseline import WorkloadRef
+from mfu_operator.model.condition import Event
+from mfu_operator.model.workload import ProfilingJob, Workload
+
+REQUEST_TIMEOUT_S = 15.0
+"""An API server that does not answer in this time is as good as unreachable; the next tick asks again."""
+
+COMPONENT = "mfu-operator"
+MESSAGE_LIMIT = 1024
+"""What the API allows for an Event's note."""
+
+
+def connect() -> client.ApiClient:
+    """A client from the pod's own service account, or from the kubeconfig outside a cluster.
+
+    Raises:
+        Stall: NoCluster, where there is neither.
+    """
+    try:
+        config.load_incluster_config()  # type: ignore[no-untyped-call]
+    except ConfigException:
+        try:
+            config.load_kube_config()  # type: ignore[no-untyped-call]
+        except ConfigException as error:
+            raise Stall("NoCluster", f"no cluster to talk to: {error}; set KUBECONFIG") from error
+    return client.ApiClient()
+
+
+class KubernetesCluster:
+    """The Kubernetes API, narrowed to what is used. Safe to call from several threads."""
+
+    def __init__(self, api: client.ApiClient) -> None:
+        self._api = api
+        self._core = client.CoreV1Api(api)
+        self._batch = client.BatchV1Api(api)
+        self._events = client.EventsV1Api(api)
+        self._custom = client.CustomObjectsApi(api)
+
+    def workload(self, ref: WorkloadRef) -> Workload | None:
+        """The workload and its pods, None where there is no such object."""
+        kind = kind_of(ref.api_version, ref.kind)
+        if kind is None:
+            raise Stall(
+                "UnknownKind",
+                f"spec.workload.kind {ref.kind!r} is not a kind whose pods the operator can find; "
+                "use Job, JobSet, PyTorchJob, MPIJob, RayJob or Volcano's Job",
+            )
+        with translated(f"reading {ref.kind} {ref.namespace}/{ref.name}"):
+            manifest = self._object(ref, kind.group, kind.plural)
+            if manifest is None:
+                return None
+            value = kind.label_value(manifest)
+            selector = f"{kind.pod_label}={value}"
+            pods = self._pods(ref.namespace, selector) if value else []
+        metadata = manifest["metadata"]
+        alive = [pod for pod in pods if pod.get("status", {}).get("phase") in ("Pending", "Running")]
+        return Workload(
+            uid=metadata["uid"],
+            created_at=unix_time(metadata["creationTimestamp"]) or 0.0,
+            template=kind.template(manifest) or {},
+            labels=metadata.get("labels") or {},
+            annotations=metadata.get("annotations") or {},
+            pods=tuple(pod_of(pod) for pod in alive),
+        )
+
+    def _object(self, ref: WorkloadRef, group: str, plural: str) -> dict[str, Any] | None:
+        version = ref.api_version.rpartition("/")[2]
+        try:
+            found: Any = self._custom.get_namespaced_custom_object(
+                group, version, ref.namespace, plural, ref.name, _request_timeout=REQUEST_TIMEOUT_S
+            )
+        except ApiException as error:
+            if error.status == 404:
+                return None
+            raise
+        return dict(found)
+
+    def _pods(self, namespace: str, selector: str) -> list[dict[str, Any]]:
+        answer: Any = self._core.list_namespaced_pod(
+            namespace, label_selector=selector, _preload_content=False, _request_timeout=REQUEST_TIMEOUT_S
+        )
+        items: list[dict[str, Any]] = json.loads(answer.data)["items"]
+        return items
+
+    def profiling_job(self, namespace: str, name: str) -> ProfilingJob | None:
+        """A profiling Job as it stands."""
+        with translated(f"reading profiling Job {namespace}/{name}"):
+            try:
+                answer: Any = self._batch.read_namespaced_job(
+                    name, namespace, _preload_content=False, _request_timeout=REQUEST_TIMEOUT_S
+                )
+            except ApiException as error:
+                if error.status == 404:
+                    return None
+                raise
+            pods = self._pods(namespace, f"batch.kubernetes.io/job-name={name}")
+        return profiling_job_of(json.loads(answer.data), pods)
+
+    def ensure_job(self, manifest: Mapping[str, Any]) -> None:
+        """Create the Job unless one of its name exists."""
+        metadata, body = manifest["metadata"], cast(Any, dict(manifest))
+        with translated(f"creating profiling Job {metadata['namespace']}/{metadata['name']}"):
+            try:
+                self._batch.create_namespaced_job(metadata["namespace"], body, _request_timeout=REQUEST_TIMEOUT_S)
+            except ApiException as error:
+                if error.status != 409:
+                    raise
+
+    def delete_job(self, namespace: str, name: str) -> None:
+        """Delete the Job and its pods; absent is done."""
+        with translated(f"deleting profiling Job {namespace}/{name}"):
+            try:
+                self._batch.delete_namespaced_job(
+                    name, namespace, propagation_policy="Background", _request_timeout=REQUEST_TIMEOUT_S
+                )
+            except ApiException as error:
+                if error.status != 404:
+                    raise
+
+    def secret(self, namespace: str, name: str) -> Mapping[str, str]:
+        """The decoded data of one Secret."""
+        with translated(f"reading Secret {namespace}/{name}"):
+            try:
+                found = self._core.read_namespaced_secret(name, namespace, _request_timeout=REQUEST_TIMEOUT_S)
+            except ApiException as error:
+                if error.status == 404:
+                    raise Stall(
+                        "CredentialsMissing",
+                        f"there is no Secret {name!r} in namespace {namespace!r}; create it "
+                        "with key token (or username and password)",
+                    ) from None
+                raise
+        return {key: base64.b64decode(value).decode() for key, value in (found.data or {}).items()}
+
+    def post(self, regarding: Mapping[str, Any], event: Event) -> None:
+        """Post an Event on an object (apiVersion, kind, namespace, name, uid)."""
+        now = datetime.now(UTC)
+        body: Any = {
+            "metadata": {
+                "name": f"{regarding['name'][:40]}.{uuid.uuid4().hex[:16]}",
+                "namespace": regarding["namespace"],
+            },
+            "eventTime": now.isoformat(timespec="microseconds").replace("+00:00", "Z"),
+            "reportingController": COMPONENT,
+            "reportingInstance": COMPONENT,
+            "action": "Reconcile",
+            "reason": event.reason,
+            "type": event.kind,
+            "note": event.message[:MESSAGE_LIMIT],
+            "regarding": dict(regarding),
+        }
+        with translated(f"posting Event {event.reason}"):
+            self._events.create_namespaced_event(regarding["namespace"], body, _request_timeout=REQUEST_TIMEOUT_S)

@@ -1,0 +1,122 @@
+"""What a pod's object says, as values."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from mfu_operator.model.workload import JobPhase, Pod, ProfilingJob
+
+Manifest = Mapping[str, Any]
+
+PULL_FAILURES = ("ImagePullBackOff", "ErrImagePull", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError")
+START_FAILURES = ("CreateContainerConfigError", "CreateContainerError", "RunContainerError")
+
+
+def unix_time(text: str | None) -> float | None:
+    """RFC 3339 text as Unix seconds."""
+    return None if not text else datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+
+
+def pod_of(manifest: Manifest) -> Pod:
+    """A pod as the operator knows it."""
+    status = manifest.get("status", {})
+    containers = status.get("containerStatuses") or []
+    started = [unix_time(_deep(each, "state", "running", "startedAt")) for each in containers]
+    return Pod(
+        name=manifest["metadata"]["name"],
+        node=manifest["spec"].get("nodeName"),
+        phase=status.get("phase", "Unknown"),
+        ready=bool(containers) and all(each.get("ready") for each in containers),
+        started_at=max((time for time in started if time is not None), default=None),
+        restarts=sum(each.get("restartCount", 0) for each in containers),
+        images=_images(manifest, containers),
+    )
+
+
+def _images(manifest: Manifest, statuses: Sequence[Manifest]) -> tuple[str, ...]:
+    """A digest written in the spec wins: the runtime's imageID may be an index's or a config's."""
+    reported = {each["name"]: each.get("imageID", "") for each in statuses}
+    images = []
+    for container in manifest["spec"].get("containers", []):
+        image = container.get("image", "")
+        images.append(image if "@sha256:" in image else reported.get(container["name"]) or image)
+    return tuple(images)
+
+
+def profiling_job_of(job: Manifest, pods: Sequence[Manifest]) -> ProfilingJob:
+    """A profiling Job and its newest pod as one observation."""
+    name = job["metadata"]["name"]
+    created_at = unix_time(job["metadata"]["creationTimestamp"]) or 0.0
+    pod = max(pods, key=lambda each: each["metadata"]["creationTimestamp"], default=None)
+    node = pod["spec"].get("nodeName") if pod else None
+    finished = {
+        each["type"]: each for each in job.get("status", {}).get("conditions") or [] if each["status"] == "True"
+    }
+    if "Complete" in finished:
+        finished_at = unix_time(finished["Complete"].get("lastTransitionTime"))
+        return ProfilingJob(name, JobPhase.SUCCEEDED, created_at, finished_at, node, _result(pod))
+    if "Failed" in finished:
+        reason, message = _why_failed(finished["Failed"], pod)
+        finished_at = unix_time(finished["Failed"].get("lastTransitionTime"))
+        return ProfilingJob(name, JobPhase.FAILED, created_at, finished_at, node, _result(pod), reason, message)
+    if pod is None:
+        return ProfilingJob(name, JobPhase.WAITING, created_at)
+    waiting = _why_waiting(pod)
+    phase = (
+        JobPhase.RUNNING if waiting is None and pod.get("status", {}).get("phase") != "Pending" else JobPhase.WAITING
+    )
+    if waiting is None and node is not None:
+        phase = JobPhase.RUNNING
+    return ProfilingJob(name, phase, created_at, None, node, None, *(waiting or (None, None)))
+
+
+def _result(pod: Manifest | None) -> str | None:
+    statuses = (pod or {}).get("status", {}).get("containerStatuses") or []
+    messages = [_deep(each, "state", "terminated", "message") for each in statuses]
+    return next((message for message in messages if message), None)
+
+
+def _why_failed(condition: Manifest, pod: Manifest | None) -> tuple[str, str]:
+    status = (pod or {}).get("status", {})
+    if status.get("reason") == "Evicted":
+        return (
+            "JobEvicted",
+            f"its pod was evicted: {status.get('message', 'no message')}; it runs at low priority, so retry",
+        )
+    waiting = _why_waiting(pod) if pod else None
+    if condition.get("reason") == "DeadlineExceeded":
+        if waiting is not None:
+            return waiting
+        return (
+            "DeadlineExceeded",
+            "it did not finish within spec.profiling.deadline: raise it, or lower steps or warmupSteps",
+        )
+    terminated = [
+        _deep(each, "state", "terminated")
+        for each in [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
+    ]
+    bad = next((each for each in terminated if each and each.get("exitCode")), None)
+    if bad is None:
+        return "JobFailed", condition.get("message", "no message")
+    said = bad.get("message") or f"a container ended with exit code {bad['exitCode']} ({bad.get('reason', 'Error')})"
+    return "JobFailed", said
+
+
+def _why_waiting(pod: Manifest) -> tuple[str, str] | None:
+    status = pod.get("status", {})
+    for condition in status.get("conditions") or []:
+        if condition["type"] == "PodScheduled" and condition["status"] == "False":
+            return "JobUnschedulable", f"no node takes its pod: {condition.get('message', 'no message')}"
+    for each in [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]:
+        waiting = _deep(each, "state", "waiting") or {}
+        if waiting.get("reason") in PULL_FAILURES:
+            return "ImagePullFailed", f"image {each.get('image')}: {waiting.get('message') or waiting['reason']}"
+        if waiting.get("reason") in START_FAILURES:
+            return "JobFailed", f"container {each['name']}: {waiting.get('message') or waiting['reason']}"
+    return None
+
+
+def _deep(value: Any, *path: str) -> Any:
+    for key in path:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value

@@ -1,0 +1,60 @@
+"""The profiling Job's manifest: named after the incident, bounded in time, without rights."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from mfu_operator.errors import Stall
+from mfu_operator.model.baseline import BaselineSpec
+from mfu_operator.profiling.surgery import profiling_pod
+
+KEEP_FINISHED_S = 24 * 3600
+"""A finished Job stays a day: long enough for a person to read its logs, short enough to leave nothing behind."""
+
+NO_SIDECARS = {"sidecar.istio.io/inject": "false", "linkerd.io/inject": "disabled"}
+"""Injected proxies would keep the Job from finishing."""
+
+
+def profiling_job(
+    name: str,
+    spec: BaselineSpec,
+    template: Mapping[str, Any],
+    owner: Mapping[str, Any],
+    profiler_image: str | None,
+    labels: Mapping[str, str],
+) -> dict[str, Any]:
+    """The `batch/v1` Job that records and analyses a few steps of the workload.
+
+    Args:
+        name: derived from the incident, so that asking twice gives one Job.
+        owner: the TrainingBaseline (apiVersion, kind, name, uid): the Job is deleted with it.
+        profiler_image: the operator's default, used unless spec.profiling.image says otherwise.
+
+    Raises:
+        Stall: ProfilerImageMissing, and those of `profiling_pod`.
+    """
+    image = spec.profiling.image or profiler_image
+    if not image:
+        raise Stall(
+            "ProfilerImageMissing",
+            "no profiler image is known; install the chart with profilerImage set or set spec.profiling.image",
+        )
+    pod = profiling_pod(template, spec.workload.container, spec.profiling, image)
+    marks = {"labels": dict(labels), "annotations": dict(NO_SIDECARS)}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": name,
+            "namespace": spec.workload.namespace,
+            "labels": dict(labels),
+            "ownerReferences": [
+                {key: owner[key] for key in ("apiVersion", "kind", "name", "uid")} | {"controller": True}
+            ],
+        },
+        "spec": {
+            "backoffLimit": 0,
+            "activeDeadlineSeconds": int(spec.profiling.deadline_s),
+            "ttlSecondsAfterFinished": KEEP_FINISHED_S,
+            "template": {"metadata": marks, "spec": pod},
+        },
+    }

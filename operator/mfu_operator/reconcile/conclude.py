@@ -1,0 +1,177 @@
+"""An effect's outcome, or its error, as facts. The one place where errors become conditions."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from mfu_operator.errors import AskPerson, MfuError, Stall, Wait
+from mfu_operator.gitops.propose import propose
+from mfu_operator.gitops.suspects import mounted, rank
+from mfu_operator.model.baseline import RemediationMode
+from mfu_operator.model.commit import Ranking
+from mfu_operator.model.condition import Event
+from mfu_operator.model.incident import ProposalFact, Status, SuspectFact
+from mfu_operator.model.proposal import PullRequestState
+from mfu_operator.reconcile.effects import (
+    CommitsRead,
+    Effect,
+    EnsureJob,
+    EnsurePullRequest,
+    JobEnsured,
+    Outcome,
+    Previewed,
+    PreviewProposal,
+    Proposed,
+    ReadCommits,
+    Subject,
+)
+from mfu_operator.reconcile.incident import opened
+from mfu_operator.reconcile.world import World
+
+FAILED_CONDITION: Mapping[type[Effect], str] = {
+    EnsureJob: "ProfilingFailed",
+    ReadCommits: "ProposalFailed",
+    PreviewProposal: "ProposalFailed",
+    EnsurePullRequest: "ProposalFailed",
+}
+"""The condition that an effect's failure makes True."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A step that failed: the condition it makes True, why, and whether the spec itself is hopeless."""
+
+    condition: str
+    reason: str
+    message: str
+    stalled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """The record after an effect, what to tell, and what to do at once because it rests on what was just read."""
+
+    status: Status
+    events: tuple[Event, ...] = ()
+    then: Effect | None = None
+
+
+def conclude(world: World, effect: Effect, outcome: Outcome) -> Conclusion:
+    """The facts that an effect's outcome established."""
+    match effect, outcome:
+        case EnsureJob(), JobEnsured():
+            return _launched(world, effect)
+        case ReadCommits(), CommitsRead(commits):
+            ranking = rank(
+                commits,
+                effect.source.path,
+                world.spec.workload,
+                _cause(world),
+                mounted(world.workload.template) if world.workload else None,
+            )
+            return _suspected(world, effect, ranking)
+        case PreviewProposal(), Previewed(diff):
+            return _previewed(world, effect, diff)
+        case EnsurePullRequest(), Proposed():
+            return _proposed(world, effect, outcome)
+    raise TypeError(f"{type(outcome).__name__} is no outcome of {type(effect).__name__}")
+
+
+def failed(world: World, condition: str, error: MfuError) -> tuple[Status, Failure | None, tuple[Event, ...]]:
+    """What an error leaves: waiting leaves nothing, a person's decision is final for the incident, the rest is a
+    condition until the step succeeds."""
+    if isinstance(error, Wait):
+        return world.status, None, ()
+    incident = world.status.incident
+    event = Event("Warning", error.reason, error.message)
+    if isinstance(error, AskPerson) and incident is not None and condition == "ProposalFailed":
+        return replace(world.status, incident=replace(incident, blocked=(error.reason, error.message))), None, (event,)
+    return world.status, Failure(condition, error.reason, error.message, isinstance(error, Stall)), (event,)
+
+
+def _launched(world: World, effect: EnsureJob) -> Conclusion:
+    name, attempt = effect.profile.job, effect.profile.attempt
+    if effect.subject is Subject.BASELINE:
+        event = Event("Normal", "ProfilingBaseline", f"Job {name} records the healthy job (attempt {attempt})")
+        return Conclusion(replace(world.status, healthy_profile=effect.profile), (event,))
+    event = Event("Normal", "Profiling", f"Job {name} records the slow job (attempt {attempt})")
+    return Conclusion(replace(world.status, incident=replace(opened(world), profile=effect.profile)), (event,))
+
+
+def _cause(world: World) -> str | None:
+    diagnosis = opened(world).diagnosis
+    if diagnosis is None:
+        return None
+    return diagnosis.cause or (str(diagnosis.bottleneck) if diagnosis.bottleneck else None)
+
+
+def _suspected(world: World, effect: ReadCommits, ranking: Ranking) -> Conclusion:
+    incident = replace(opened(world), good_revision=effect.good, bad_revision=effect.bad)
+    chosen = ranking.chosen
+    if chosen is None:
+        blocked = ("NoSingleSuspect", ranking.because)
+        return Conclusion(
+            replace(world.status, incident=replace(incident, blocked=blocked)), (Event("Warning", *blocked),)
+        )
+    fact = SuspectFact(
+        sha=chosen.commit.sha,
+        subject=chosen.commit.subject,
+        author=chosen.commit.author,
+        changed=chosen.changed,
+        because=chosen.because,
+        candidates=len(ranking.suspects),
+    )
+    found = replace(incident, suspect=fact)
+    events = (
+        ()
+        if incident.suspect == fact
+        else (Event("Warning", "Suspected", f"commit {fact.sha[:12]}: {ranking.because}"),)
+    )
+    healthy = world.status.healthy_profile
+    try:
+        proposal = propose(
+            found,
+            ranking,
+            effect.source,
+            subject=f"{world.identity.namespace}/{world.identity.name}",
+            known_good=world.status.known_good,
+            healthy=healthy.account if healthy else None,
+            runbooks=world.defaults.runbook_base_url or "",
+        )
+    except AskPerson as error:
+        blocked = (error.reason, error.message)
+        return Conclusion(
+            replace(world.status, incident=replace(found, blocked=blocked)), (*events, Event("Warning", *blocked))
+        )
+    dry = world.spec.remediation.mode is RemediationMode.DRY_RUN
+    then: Effect = PreviewProposal(effect.source, proposal) if dry else EnsurePullRequest(effect.source, proposal)
+    return Conclusion(replace(world.status, incident=found), events, then)
+
+
+def _previewed(world: World, effect: PreviewProposal, diff: str) -> Conclusion:
+    proposal = effect.proposal
+    fact = ProposalFact(proposal.kind, proposal.branch, proposal.title, dry_run=True, diff=diff)
+    event = Event("Normal", "WouldPropose", f"DryRun: would open {proposal.title!r} from branch {proposal.branch}")
+    return Conclusion(replace(world.status, incident=replace(opened(world), proposal=fact)), (event,))
+
+
+def _proposed(world: World, effect: EnsurePullRequest, outcome: Proposed) -> Conclusion:
+    proposal, found = effect.proposal, outcome.pull_request
+    fact = ProposalFact(
+        proposal.kind,
+        proposal.branch,
+        proposal.title,
+        dry_run=False,
+        diff=outcome.diff,
+        url=found.url,
+        number=found.number,
+        state=found.state,
+        merged_at=found.merged_at,
+        merge_sha=found.merge_sha,
+    )
+    incident = replace(opened(world), proposal=fact)
+    if found.state is PullRequestState.CLOSED:
+        blocked = ("PullRequestClosed", f"{found.url} was closed without merging, which is taken as a no")
+        incident = replace(incident, blocked=blocked)
+        return Conclusion(replace(world.status, incident=incident), (Event("Warning", *blocked),))
+    event = Event("Normal", "Proposed", f"{found.url}: {proposal.title}")
+    return Conclusion(replace(world.status, incident=incident), (event,))

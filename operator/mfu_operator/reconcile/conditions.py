@@ -1,0 +1,182 @@
+"""The record as Kubernetes conditions.
+
+Ready              the operator can measure and judge this baseline; says nothing of how fast training is
+Reconciling        True only: a baseline is being recorded, or an incident's facts are being collected
+Stalled            True only: the spec cannot work until a person changes something
+Regressed          True only: an incident is open; the reason is the bottleneck once it is known
+MeasurementFailed  True only: readings could not be had
+ProfilingFailed    True only: a profile could not be recorded
+ProposalFailed     True only: a proposal was asked for and there is none, with the reason
+RecoveryFailed     True only: the proposal was merged and the loss remains
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mfu_operator.errors import MfuError, Stall
+from mfu_operator.model.baseline import RemediationMode
+from mfu_operator.model.condition import Condition
+from mfu_operator.model.incident import Incident, ProfileFact, Status
+from mfu_operator.model.proposal import PullRequestState
+from mfu_operator.model.verdict import Verdict
+from mfu_operator.reconcile.conclude import Failure
+from mfu_operator.reconcile.world import World
+
+RECOVERY_HORIZONS = 3.0
+"""After a merge the tool has to sync, the pods to restart and the readings to hold: three times the horizon."""
+
+SYNC_ALLOWANCE_S = 300.0
+"""… and the GitOps tools' own polling interval (3 minutes in Argo CD) with the pods' start on top."""
+
+
+def conditions(world: World, status: Status, failures: Sequence[Failure]) -> tuple[Condition, ...]:
+    """Every condition that holds now, each with the time of its last transition kept from before.
+
+    Args:
+        failures: what is failing now, newest last; those of earlier ticks that are still under back-off included.
+    """
+    found = [
+        _ready(world, status),
+        _reconciling(world, status),
+        _stalled(world, failures),
+        _regressed(status.incident),
+        _measurement_failed(world.problem),
+        _profiling_failed(status, failures),
+        _proposal_failed(world, status, failures),
+        _recovery_failed(world, status.incident),
+    ]
+    return tuple(_dated(world, status, condition) for condition in found if condition is not None)
+
+
+def _ready(world: World, status: Status) -> Condition:
+    if world.spec.suspend:
+        return Condition("Ready", "Unknown", "Suspended", "spec.suspend is true: nothing is measured or judged")
+    if world.problem is not None:
+        return Condition("Ready", "False", world.problem.reason, world.problem.message)
+    if status.baseline is None:
+        return Condition("Ready", "False", "BaselineRecording", _recording(status))
+    judgement = status.judgement
+    if judgement is None:
+        return Condition("Ready", "Unknown", "NotMeasured", "no reading has been judged yet")
+    if judgement.verdict in (Verdict.NO_DATA, Verdict.NOT_COMPARABLE):
+        return Condition("Ready", "False", judgement.reason, judgement.message)
+    return Condition("Ready", "True", "Measuring", "the job is measured and judged against its baseline")
+
+
+def _recording(status: Status) -> str:
+    recording = status.recording
+    if recording is None:
+        return "waiting for the job's first readings to record the baseline from"
+    progress = f"{recording.collected_s:.0f} of {recording.needed_s:.0f} s of run {recording.run} of {recording.runs}"
+    return f"recording the baseline: {progress}" + (f"; {recording.problem}" if recording.problem else "")
+
+
+def _reconciling(world: World, status: Status) -> Condition | None:
+    if world.spec.suspend:
+        return None
+    incident = status.incident
+    if incident is not None and incident.blocked is None and not _awaits_person(world, incident):
+        return Condition(
+            "Reconciling", "True", "IncidentOpen", f"incident {incident.id}: {_next_fact(world, incident)}"
+        )
+    if status.baseline is None and world.problem is None:
+        return Condition("Reconciling", "True", "BaselineRecording", _recording(status))
+    return None
+
+
+def _awaits_person(world: World, incident: Incident) -> bool:
+    if incident.diagnosis is None:
+        return False
+    proposal = incident.proposal
+    return world.spec.remediation.mode is RemediationMode.OFF or (
+        proposal is not None and proposal.state is not PullRequestState.MERGED
+    )
+
+
+def _next_fact(world: World, incident: Incident) -> str:
+    if incident.diagnosis is None:
+        return "recording a profile of the slow job"
+    if incident.confirmed_at is None:
+        judgement = world.judgement
+        part, whole = (judgement.confirm_evidence_s, judgement.confirm_s) if judgement else (0.0, 0.0)
+        return f"confirming that the loss lasts ({part / 60:.1f} of {whole / 60:.1f} min)"
+    if incident.proposal is None:
+        return "looking for the commit"
+    return "the proposal is merged; waiting for the readings to hold the baseline"
+
+
+def _stalled(world: World, failures: Sequence[Failure]) -> Condition | None:
+    if isinstance(world.problem, Stall):
+        return Condition("Stalled", "True", world.problem.reason, world.problem.message)
+    for failure in failures:
+        if failure.stalled:
+            return Condition("Stalled", "True", failure.reason, failure.message)
+    return None
+
+
+def _regressed(incident: Incident | None) -> Condition | None:
+    if incident is None:
+        return None
+    diagnosis = incident.diagnosis
+    reason = str(diagnosis.bottleneck) if diagnosis is not None and diagnosis.bottleneck else "LossSustained"
+    message = (
+        f"{incident.signal} {incident.regressed_value:.4g} against the baseline's {incident.baseline_value:.4g} "
+        f"({incident.drop:.1%} slower)"
+    )
+    if diagnosis is not None:
+        message += f"; {diagnosis.cause or 'cause unknown'}: " + "; ".join(diagnosis.evidence)
+    return Condition("Regressed", "True", reason, message)
+
+
+def _measurement_failed(problem: MfuError | None) -> Condition | None:
+    return None if problem is None else Condition("MeasurementFailed", "True", problem.reason, problem.message)
+
+
+def _profiling_failed(status: Status, failures: Sequence[Failure]) -> Condition | None:
+    for failure in failures:
+        if failure.condition == "ProfilingFailed":
+            return Condition("ProfilingFailed", "True", failure.reason, failure.message)
+    profile = _current_profile(status)
+    if profile is None or profile.failure is None:
+        return None
+    return Condition("ProfilingFailed", "True", profile.failure[0], f"attempt {profile.attempt}: {profile.failure[1]}")
+
+
+def _current_profile(status: Status) -> ProfileFact | None:
+    return status.incident.profile if status.incident is not None else status.healthy_profile
+
+
+def _proposal_failed(world: World, status: Status, failures: Sequence[Failure]) -> Condition | None:
+    for failure in failures:
+        if failure.condition == "ProposalFailed":
+            return Condition("ProposalFailed", "True", failure.reason, failure.message)
+    incident = status.incident
+    if incident is None or incident.blocked is None or world.spec.remediation.mode is RemediationMode.OFF:
+        return None
+    return Condition("ProposalFailed", "True", *incident.blocked)
+
+
+def _recovery_failed(world: World, incident: Incident | None) -> Condition | None:
+    proposal = incident.proposal if incident is not None else None
+    if incident is None or proposal is None or proposal.merged_at is None:
+        return None
+    detection = world.spec.detection
+    due_s = proposal.merged_at + SYNC_ALLOWANCE_S + detection.warmup_s + RECOVERY_HORIZONS * detection.recover_s
+    if world.now_s < due_s:
+        return None
+    minutes = (world.now_s - proposal.merged_at) / 60
+    suspect = incident.suspect.sha[:12] if incident.suspect else "the suspect"
+    return Condition(
+        "RecoveryFailed",
+        "True",
+        "NotRecovered",
+        f"{minutes:.0f} min after the merge the loss remains: {suspect} is exonerated, or its revert was not rolled out; "
+        "compare the application's synced revision with the merge",
+    )
+
+
+def _dated(world: World, status: Status, condition: Condition) -> Condition:
+    before = next((each for each in status.conditions if each.type == condition.type), None)
+    same = before is not None and before.status == condition.status
+    since = before.last_transition_time if same and before is not None else world.now_s
+    return replace(condition, observed_generation=world.identity.generation, last_transition_time=since)

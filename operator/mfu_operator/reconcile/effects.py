@@ -1,0 +1,94 @@
+"""What a tick may do to the world, as values. Each is an *ensure*: done twice, it is done once."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from mfu_operator.model.commit import Commit, Source
+from mfu_operator.model.condition import Event
+from mfu_operator.model.incident import ProfileFact, Status
+from mfu_operator.model.proposal import Proposal, PullRequest
+
+
+class Subject(StrEnum):
+    """Whose profile a Job records."""
+
+    BASELINE = "baseline"
+    INCIDENT = "incident"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A fact that needed nothing from the world."""
+
+    status: Status
+    events: tuple[Event, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EnsureJob:
+    """Launch the profiling Job that `profile` names."""
+
+    subject: Subject
+    manifest: Mapping[str, Any]
+    profile: ProfileFact
+
+
+@dataclass(frozen=True, slots=True)
+class ReadCommits:
+    """Read the commits of the window (good, bad]."""
+
+    source: Source
+    good: str
+    bad: str
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewProposal:
+    """Try the proposal in a clone; nothing leaves the cluster."""
+
+    source: Source
+    proposal: Proposal
+
+
+@dataclass(frozen=True, slots=True)
+class EnsurePullRequest:
+    """Push the proposal's branch and open its pull request."""
+
+    source: Source
+    proposal: Proposal
+
+
+Effect = EnsureJob | ReadCommits | PreviewProposal | EnsurePullRequest
+Step = Record | Effect
+
+
+@dataclass(frozen=True, slots=True)
+class JobEnsured:
+    """The Job exists."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitsRead:
+    """The window's commits, newest first."""
+
+    commits: tuple[Commit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Previewed:
+    """The diff that the proposal would make."""
+
+    diff: str
+
+
+@dataclass(frozen=True, slots=True)
+class Proposed:
+    """The pull request as the forge has it, and the diff that it carries."""
+
+    pull_request: PullRequest
+    diff: str
+
+
+Outcome = JobEnsured | CommitsRead | Previewed | Proposed

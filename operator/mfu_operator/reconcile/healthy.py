@@ -1,0 +1,73 @@
+"""While nothing is wrong: learn what healthy looks like, and open an incident when it ends."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from mfu_operator.api import naming
+from mfu_operator.model.baseline import ProfilingMode
+from mfu_operator.model.condition import Event
+from mfu_operator.model.incident import Incident
+from mfu_operator.model.verdict import Verdict
+from mfu_operator.reconcile import profile
+from mfu_operator.reconcile.effects import Record, Step, Subject
+from mfu_operator.reconcile.known_good import known_good, quiet
+from mfu_operator.reconcile.world import World
+
+
+def open_incident(world: World) -> Step | None:
+    """A sustained loss opens the incident; the count of incidents names it, so that every replica names it alike."""
+    judgement = world.judgement
+    if judgement is None or judgement.verdict is not Verdict.REGRESSED:
+        return None
+    number = world.status.incidents + 1
+    incident = Incident(
+        id=naming.incident_id(world.identity.name, world.identity.uid, number),
+        opened_at=world.now_s,
+        onset_at=judgement.onset_s if judgement.onset_s is not None else world.now_s,
+        signal=judgement.signal,
+        baseline_value=judgement.baseline or 0.0,
+        regressed_value=judgement.value or 0.0,
+        drop=judgement.drop or 0.0,
+        good_revision=world.status.known_good.revision if world.status.known_good else None,
+    )
+    event = Event("Warning", "Regressed", f"incident {incident.id}: {judgement.message}")
+    return Record(replace(world.status, incidents=number, incident=incident), (event,))
+
+
+def remember_known_good(world: World) -> Step | None:
+    """Note revision and images once they have held the baseline long enough to be somebody's baseline."""
+    found = known_good(world) if world.status.baseline is not None else None
+    known = world.status.known_good
+    if found is None or (known is not None and (known.revision, known.images) == (found.revision, found.images)):
+        return None
+    event = Event("Normal", "KnownGood", f"revision {(found.revision or 'unknown')[:12]} holds the baseline")
+    return Record(replace(world.status, known_good=found), (event,))
+
+
+def profile_once(world: World) -> Step | None:
+    """Profile the healthy job once, so that a regression is explained as a difference."""
+    if world.spec.profiling.mode is ProfilingMode.OFF or world.status.baseline is None:
+        return None
+    known = world.status.healthy_profile
+    subject_id = naming.healthy_id(world.identity.name, world.identity.uid)
+    if known is None:
+        return profile.launch(world, Subject.BASELINE, subject_id, 1) if quiet(world.judgement) else None
+    if known.account is not None:
+        return None
+    if known.failure is not None:
+        again = profile.retry_due(world, known) and quiet(world.judgement)
+        return profile.launch(world, Subject.BASELINE, subject_id, known.attempt + 1) if again else None
+    after = profile.observed(world, known)
+    if after is None:
+        return None
+    return Record(replace(world.status, healthy_profile=after), (_profiled(after.failure, after.job),))
+
+
+def _profiled(failure: tuple[str, str] | None, job: str) -> Event:
+    if failure is None:
+        return Event("Normal", "BaselineProfiled", f"Job {job} brought the healthy step's account")
+    return Event("Warning", failure[0], failure[1])
+
+
+CHAIN: Sequence[Callable[[World], Step | None]] = (open_incident, remember_known_good, profile_once)
+"""In the order in which a missing fact is obtained."""

@@ -1,0 +1,219 @@
+"""From an open incident's first missing fact to the next step, in order: profile, diagnosis, confirmation, proposal,
+the person's answer to it, recovery."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from mfu_operator.errors import Wait
+from mfu_operator.gitops.window import window
+from mfu_operator.model.baseline import ProfilingMode, RemediationMode
+from mfu_operator.model.condition import Event
+from mfu_operator.model.diagnosis import Bottleneck, Diagnosis
+from mfu_operator.model.incident import Incident
+from mfu_operator.model.proposal import PullRequestState
+from mfu_operator.model.verdict import Verdict
+from mfu_operator.reconcile import profile
+from mfu_operator.reconcile.effects import ReadCommits, Record, Step, Subject
+from mfu_operator.reconcile.recovery import recovered
+from mfu_operator.reconcile.world import World
+from mfu_operator.trace.diagnose import diagnose
+
+NOT_A_COMMIT = (Bottleneck.HARDWARE_DEGRADED, Bottleneck.STRAGGLER)
+"""What no commit can have caused: named, and never answered with a revert."""
+
+
+def close_recovered(world: World) -> Step | None:
+    """The readings hold the baseline again: write the before/after record and close the incident."""
+    judgement = world.judgement
+    if judgement is None or judgement.verdict is not Verdict.HEALTHY:
+        return None
+    incident = recovered(world, opened(world), judgement)
+    assert incident.recovery is not None
+    status = replace(world.status, incident=None, history=(incident, *world.status.history)[:10])
+    return Record(status, (Event("Normal", "Recovered", _recovery_story(incident)),))
+
+
+def take_profile(world: World) -> Step | None:
+    """Launch the profiling Job, and take what it brings."""
+    incident = opened(world)
+    if world.spec.profiling.mode is ProfilingMode.OFF or incident.diagnosis is not None:
+        return None
+    known = incident.profile
+    if known is None:
+        return profile.launch(world, Subject.INCIDENT, incident.id, 1)
+    if known.account is not None:
+        return None
+    if known.failure is not None:
+        return (
+            profile.launch(world, Subject.INCIDENT, incident.id, known.attempt + 1)
+            if profile.retry_due(world, known)
+            else None
+        )
+    after = profile.observed(world, known)
+    if after is None:
+        return None
+    event = (
+        Event("Normal", "Profiled", f"Job {after.job} brought the slow step's account")
+        if after.failure is None
+        else Event("Warning", *after.failure)
+    )
+    return _with(world, replace(incident, profile=after), event)
+
+
+def explain(world: World) -> Step | None:
+    """Diagnose from the account against the baseline's own; without an account, say that it is inconclusive."""
+    incident = opened(world)
+    if incident.diagnosis is not None:
+        return None
+    known = incident.profile
+    if known is not None and known.account is not None:
+        healthy = world.status.healthy_profile
+        found = diagnose(known.account, healthy.account if healthy else None)
+    elif world.spec.profiling.mode is ProfilingMode.OFF:
+        found = _inconclusive("spec.profiling.mode is Off, so no step was recorded")
+    elif known is not None and known.failure is not None and known.attempt >= profile.ATTEMPTS:
+        found = _inconclusive(
+            f"{known.attempt} profiling Jobs failed, the last with {known.failure[0]}: {known.failure[1]}"
+        )
+    else:
+        return None
+    return _with(world, replace(incident, diagnosis=found), Event("Warning", "Diagnosed", _diagnosis_story(found)))
+
+
+def confirm(world: World) -> Step | None:
+    """Note that the loss lasted: what a proposal needs beyond an alarm."""
+    incident, judgement = opened(world), world.judgement
+    if incident.confirmed_at is not None or judgement is None or not judgement.confirmed:
+        return None
+    confirmed = replace(
+        incident,
+        confirmed_at=world.now_s,
+        regressed_value=judgement.value if judgement.value is not None else incident.regressed_value,
+        drop=judgement.drop if judgement.drop is not None else incident.drop,
+    )
+    return _with(world, confirmed, Event("Warning", "Confirmed", judgement.message))
+
+
+def rule_out(world: World) -> Step | None:
+    """Say, once, why there will be no proposal, where the diagnosis does not carry one."""
+    incident = opened(world)
+    if not _wants_proposal(world, incident):
+        return None
+    because = not_proposable(incident.diagnosis)
+    if because is None:
+        return None
+    return _with(world, replace(incident, blocked=because), Event("Warning", *because))
+
+
+def propose(world: World) -> Step | None:
+    """Read the window's commits; the suspect and the proposal follow from them."""
+    incident = opened(world)
+    if not _wants_proposal(world, incident) or incident.confirmed_at is None:
+        return None
+    if world.source_problem is not None:
+        raise world.source_problem
+    if world.source is None:
+        return None
+    _cool_down(world)
+    assert world.status.known_good is not None or incident.good_revision is None
+    if world.status.known_good is None:
+        blocked = (
+            "KnownGoodUnknown",
+            "no revision is known under which readings held the baseline; find the commit by hand",
+        )
+        return _with(world, replace(incident, blocked=blocked), Event("Warning", *blocked))
+    good, bad = window(world.source, world.status.known_good, incident.onset_at, settle_s=0.0)
+    return ReadCommits(world.source, good, bad)
+
+
+def hear_answer(world: World) -> Step | None:
+    """Note what became of the pull request. Closed without merging is a person's no, and final."""
+    incident, found = opened(world), world.pull_request
+    proposal = incident.proposal
+    if proposal is None or found is None or proposal.state is found.state:
+        return None
+    answered = replace(
+        incident, proposal=replace(proposal, state=found.state, merged_at=found.merged_at, merge_sha=found.merge_sha)
+    )
+    if found.state is PullRequestState.CLOSED:
+        blocked = ("PullRequestClosed", f"{found.url} was closed without merging, which is taken as a no")
+        return _with(world, replace(answered, blocked=blocked), Event("Warning", *blocked))
+    return _with(world, answered, Event("Normal", "Merged", f"{found.url} was merged; watching for the recovery"))
+
+
+def not_proposable(diagnosis: Diagnosis | None) -> tuple[str, str] | None:
+    """(reason, message) why this diagnosis carries no proposal; None where it does, or is not there yet."""
+    if diagnosis is None:
+        return None
+    said = "; ".join(diagnosis.evidence)
+    if diagnosis.bottleneck is None:
+        return (
+            "Inconclusive",
+            f"no part of the step grew beyond its spread, so there is nothing to blame a commit for: {said}",
+        )
+    if diagnosis.bottleneck is Bottleneck.INCONCLUSIVE:
+        return "Inconclusive", f"the profile does not say where the time went: {said}"
+    if diagnosis.bottleneck in NOT_A_COMMIT:
+        return str(diagnosis.bottleneck), f"no commit did this: {said}"
+    if not diagnosis.comparable:
+        return "NotComparable", "the profile is not comparable: " + "; ".join(diagnosis.not_comparable_because)
+    return None
+
+
+def opened(world: World) -> Incident:
+    """The open incident; only called where there is one."""
+    assert world.status.incident is not None
+    return world.status.incident
+
+
+def _wants_proposal(world: World, incident: Incident) -> bool:
+    asked = world.spec.remediation.mode is not RemediationMode.OFF
+    return asked and incident.diagnosis is not None and incident.proposal is None and incident.blocked is None
+
+
+def _cool_down(world: World) -> None:
+    earlier = [each for each in world.status.history if each.proposal is not None and not each.proposal.dry_run]
+    if not earlier or earlier[0].recovery is None:
+        return
+    ends_s = earlier[0].recovery.recovered_at + world.spec.remediation.cool_down_s
+    if world.now_s < ends_s:
+        raise Wait(
+            "CoolDown",
+            f"the last proposal's incident ended less than spec.remediation.coolDown ago; "
+            f"{(ends_s - world.now_s) / 60:.0f} min remain",
+        )
+
+
+def _with(world: World, incident: Incident, *events: Event) -> Record:
+    return Record(replace(world.status, incident=incident), events)
+
+
+def _inconclusive(because: str) -> Diagnosis:
+    return Diagnosis(Bottleneck.INCONCLUSIVE, None, 0.0, (because,), runbook="runbooks/Inconclusive.md")
+
+
+def _diagnosis_story(diagnosis: Diagnosis) -> str:
+    name = f"{diagnosis.bottleneck or 'nothing grew'}" + (f" ({diagnosis.cause})" if diagnosis.cause else "")
+    return f"{name}, confidence {diagnosis.confidence:.0%}: " + "; ".join(diagnosis.evidence)
+
+
+def _recovery_story(incident: Incident) -> str:
+    recovery = incident.recovery
+    assert recovery is not None
+    because = f"; the one thing that changed: {recovery.single_variable}" if recovery.single_variable else ""
+    return (
+        f"incident {incident.id}: {recovery.signal} {recovery.before:.4g} before, {recovery.regressed:.4g} regressed, "
+        f"{recovery.after:.4g} after, {recovery.gpu_hours_lost:.3g} device-hours lost{because}"
+    )
+
+
+CHAIN: Sequence[Callable[[World], Step | None]] = (
+    close_recovered,
+    take_profile,
+    explain,
+    confirm,
+    rule_out,
+    hear_answer,
+    propose,
+)
+"""In the order in which a missing fact is obtained."""

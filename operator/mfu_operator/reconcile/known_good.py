@@ -1,0 +1,58 @@
+"""Which revision a good reading speaks for: the one that the newest pod read when it started."""
+
+from collections.abc import Sequence
+
+from mfu_operator.gitops.window import runs
+from mfu_operator.model.commit import Source
+from mfu_operator.model.incident import KnownGood
+from mfu_operator.model.verdict import Judgement, Verdict
+from mfu_operator.model.workload import Pod
+from mfu_operator.reconcile.world import World
+
+CLOCK_SKEW_S = 2.0
+"""A pod's start and a deployment are stamped to the second, by two clocks."""
+
+
+def known_good(world: World) -> KnownGood | None:
+    """Revision and images that hold the baseline now; None while that cannot be said.
+
+    It can be said when the verdict is healthy without a trace of loss, half a detection horizon after the newest pod
+    began to count: a reading or a revision that lived for seconds is nobody's baseline.
+    """
+    assert world.workload is not None
+    started_s = newest_start_s(world.workload.pods)
+    if started_s is None or not quiet(world.judgement) or world.source_problem is not None:
+        return None
+    assert world.judgement is not None
+    detection = world.spec.detection
+    speaks_from_s = started_s + detection.warmup_s + detection.sustain_s / 2
+    if world.judgement.last_usable_s is None or world.judgement.last_usable_s < speaks_from_s:
+        return None
+    revision = revision_read(world.source, started_s) if world.source else None
+    if world.source is not None and revision is None:
+        return None
+    images = tuple(sorted({image for pod in world.workload.pods for image in pod.images}))
+    return KnownGood(revision, images, world.now_s)
+
+
+def quiet(judgement: Judgement | None) -> bool:
+    """Healthy, nothing gated, and not one second of evidence for a loss."""
+    if judgement is None or judgement.verdict is not Verdict.HEALTHY or judgement.gates:
+        return False
+    return judgement.evidence_s == 0
+
+
+def newest_start_s(pods: Sequence[Pod]) -> float | None:
+    """When the newest of the run's pods started; None where none runs."""
+    return max((pod.started_at for pod in pods if pod.started_at is not None), default=None)
+
+
+def revision_read(source: Source, started_s: float) -> str | None:
+    """The revision whose deployment had begun when a pod started; None where the history does not reach back."""
+    deployed = runs(source.deployed)
+    begun = [
+        each
+        for each in deployed
+        if (each.started_s if each.started_s is not None else each.time_s) <= started_s + CLOCK_SKEW_S
+    ]
+    return begun[-1].revision if begun else None

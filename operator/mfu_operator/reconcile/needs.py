@@ -1,0 +1,33 @@
+"""Which costly observations the next decision rests on."""
+
+from mfu_operator.model.baseline import BaselineSpec, RemediationMode
+from mfu_operator.model.incident import Incident, ProfileFact, Status
+from mfu_operator.model.proposal import PullRequestState
+from mfu_operator.model.verdict import Judgement, Verdict
+from mfu_operator.reconcile.world import Need
+
+
+def needs(spec: BaselineSpec, status: Status, judgement: Judgement | None) -> frozenset[Need]:
+    """The observations to make before deciding."""
+    if status.incident is not None:
+        return _of_incident(spec, status.incident)
+    wanted = {Need.JOB} if awaits_job(status.healthy_profile) else set()
+    if judgement is not None and judgement.verdict is Verdict.HEALTHY and not judgement.gates:
+        wanted.add(Need.SOURCE)
+    return frozenset(wanted)
+
+
+def awaits_job(profile: ProfileFact | None) -> bool:
+    """A Job was launched and has neither brought an account nor failed."""
+    return profile is not None and profile.account is None and profile.failure is None
+
+
+def _of_incident(spec: BaselineSpec, incident: Incident) -> frozenset[Need]:
+    wanted = {Need.JOB} if awaits_job(incident.profile) else set()
+    mode = spec.remediation.mode
+    if mode is not RemediationMode.OFF and incident.proposal is None and incident.blocked is None:
+        wanted.add(Need.SOURCE)
+    proposal = incident.proposal
+    if proposal is not None and proposal.number is not None and proposal.state is PullRequestState.OPEN:
+        wanted.add(Need.PULL_REQUEST)
+    return frozenset(wanted)

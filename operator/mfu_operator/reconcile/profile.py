@@ -1,0 +1,72 @@
+"""Obtaining one profile: launch, await, take the account, try again. The same for a baseline and for an incident."""
+
+from dataclasses import replace
+
+from mfu_operator.api import naming
+from mfu_operator.api.group import BASELINE_LABEL, GROUP_VERSION, INCIDENT_LABEL, KIND, MANAGED_BY_LABEL, MANAGER
+from mfu_operator.errors import Unreadable
+from mfu_operator.model.incident import ProfileFact
+from mfu_operator.model.workload import JobPhase
+from mfu_operator.profiling.job import profiling_job
+from mfu_operator.reconcile.effects import EnsureJob, Subject
+from mfu_operator.reconcile.world import World
+from mfu_operator.trace import compact
+
+MAX_LABEL = 63
+"""The longest label value that the API takes."""
+
+ATTEMPTS = 3
+"""A Job that fails three times fails for a reason that a fourth will not cure; a person reads the condition."""
+
+LONGEST_PAUSE_S = 600.0
+"""Between attempts: the horizon of the default detection rule, so that a retry is never later than new evidence."""
+
+
+def launch(world: World, subject: Subject, subject_id: str, attempt: int) -> EnsureJob:
+    """The effect that launches attempt number `attempt` (from 1) of a subject's profile."""
+    assert world.workload is not None
+    name = naming.profiling_job_name(world.identity.name, subject_id, attempt)
+    owner = {
+        "apiVersion": GROUP_VERSION,
+        "kind": KIND,
+        "name": world.identity.name,
+        "uid": world.identity.uid,
+    }
+    labels = {
+        BASELINE_LABEL: world.identity.name[:MAX_LABEL].rstrip("-."),
+        INCIDENT_LABEL: subject_id,
+        MANAGED_BY_LABEL: MANAGER,
+    }
+    manifest = profiling_job(name, world.spec, world.workload.template, owner, world.defaults.profiler_image, labels)
+    return EnsureJob(subject, manifest, ProfileFact(job=name, attempt=attempt, created_at=world.now_s))
+
+
+def observed(world: World, profile: ProfileFact) -> ProfileFact | None:
+    """The profile with what its Job came to; None while it is still under way."""
+    job = world.job
+    if job is None:
+        age_s = world.now_s - profile.created_at
+        return (
+            replace(profile, failure=("JobGone", "the profiling Job was deleted before it finished"))
+            if age_s > 60
+            else None
+        )
+    if job.phase is JobPhase.FAILED:
+        return replace(profile, failure=(job.reason or "JobFailed", _failure_message(job.name, job.message)))
+    if job.phase is not JobPhase.SUCCEEDED:
+        return None
+    try:
+        account = compact.decode(job.result or "")
+    except Unreadable as error:
+        return replace(profile, failure=(error.reason, error.message))
+    return replace(profile, account=account)
+
+
+def retry_due(world: World, profile: ProfileFact) -> bool:
+    """Whether the pause after a failed attempt is over."""
+    pause_s = min(LONGEST_PAUSE_S, world.spec.detection.sustain_s) * profile.attempt
+    return profile.attempt < ATTEMPTS and world.now_s >= profile.created_at + pause_s
+
+
+def _failure_message(name: str, message: str | None) -> str:
+    return f"profiling Job {name}: {message or 'failed without a message'}"

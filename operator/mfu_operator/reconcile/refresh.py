@@ -1,0 +1,108 @@
+"""What a tick saw, written into the record before anything is decided. Small movements are not worth a write."""
+
+from dataclasses import replace
+
+from mfu_operator.model.baseline import Baseline, BaselineSpec, Level, Provenance, Spread
+from mfu_operator.model.condition import Event
+from mfu_operator.model.incident import Recording, Status
+from mfu_operator.model.verdict import Judgement, Verdict
+from mfu_operator.reconcile.world import World
+
+WORTH_A_WRITE = 0.01
+"""A measured value that moved by less than 1 % since it was written tells a person nothing new."""
+
+EVIDENCE_STEP = 0.1
+"""Evidence is written in tenths of the horizon: ten writes from nothing to Regressed."""
+
+UNMEASURED_SPREAD = Spread(within=0.01, between=None, slow=0.0, runs=1)
+"""For a level declared without a spread: the detection rule's own floor of 1 %."""
+
+
+def declared_baseline(spec: BaselineSpec) -> Baseline | None:
+    """The baseline that a person wrote down; None where it is to be recorded."""
+    if spec.declared is None:
+        return None
+    return Baseline(spec.declared, spec.declared_spread or UNMEASURED_SPREAD, Provenance.DECLARED)
+
+
+def refresh(world: World) -> tuple[Status, tuple[Event, ...]]:
+    """The status with this tick's baseline, recording progress and judgement, and what is worth telling of them."""
+    status, events = _with_baseline(world)
+    judgement = world.judgement
+    if judgement is not None and _tells_more(status.judgement, judgement):
+        events += _turned(status.judgement, judgement)
+        status = replace(status, judgement=judgement)
+    return replace(status, observed_generation=world.identity.generation), events
+
+
+def _with_baseline(world: World) -> tuple[Status, tuple[Event, ...]]:
+    status = world.status
+    declared = declared_baseline(world.spec)
+    if declared is not None:
+        return _adopt(status, declared) if declared != status.baseline else (status, ())
+    if isinstance(world.recorded, Recording):
+        return replace(status, recording=_coarse(world.recorded, status.recording)), ()
+    if world.recorded is not None and status.baseline is None:
+        return _adopt(replace(status, recording=None), world.recorded)
+    return status, ()
+
+
+def _adopt(status: Status, baseline: Baseline) -> tuple[Status, tuple[Event, ...]]:
+    previous = (
+        status.previous_baselines if status.baseline is None else (status.baseline, *status.previous_baselines)[:5]
+    )
+    event = Event("Normal", f"Baseline{baseline.provenance}", f"baseline is {_level(baseline.level)}")
+    return replace(status, baseline=baseline, previous_baselines=previous), (event,)
+
+
+def _level(level: Level) -> str:
+    told = [
+        f"MFU {level.mfu:.4f}" if level.mfu is not None else "",
+        f"step {level.step_time_s * 1000:.1f} ms" if level.step_time_s is not None else "",
+        f"{level.throughput:.0f} tokens/s per GPU" if level.throughput is not None else "",
+    ]
+    return ", ".join(part for part in told if part)
+
+
+def _coarse(now: Recording, before: Recording | None) -> Recording:
+    if before is None or (now.run, now.runs, now.problem) != (before.run, before.runs, before.problem):
+        return now
+    return now if abs(now.collected_s - before.collected_s) >= EVIDENCE_STEP * now.needed_s else before
+
+
+def _tells_more(before: Judgement | None, now: Judgement) -> bool:
+    if before is None or _story(before) != _story(now):
+        return True
+    return _moved(before.value, now.value, before.baseline) or _moved(before.drop, now.drop, 1.0)
+
+
+def _story(judgement: Judgement) -> tuple[object, ...]:
+    return (
+        judgement.verdict,
+        judgement.reason,
+        judgement.signal,
+        judgement.gates,
+        judgement.confirmed,
+        judgement.recovered,
+        _tenths(judgement.evidence_s, judgement.sustain_s),
+        _tenths(judgement.confirm_evidence_s, judgement.confirm_s),
+        _tenths(judgement.recover_evidence_s, judgement.recover_s),
+        judgement.baseline,
+    )
+
+
+def _tenths(part_s: float, whole_s: float) -> int:
+    return int(part_s / whole_s / EVIDENCE_STEP) if whole_s > 0 else 0
+
+
+def _moved(before: float | None, now: float | None, scale: float | None) -> bool:
+    if before is None or now is None:
+        return before is not now
+    return abs(now - before) > WORTH_A_WRITE * abs(scale or before or 1.0)
+
+
+def _turned(before: Judgement | None, now: Judgement) -> tuple[Event, ...]:
+    if before is not None and before.verdict is now.verdict:
+        return ()
+    kind = "Normal" if now.verdict is Verdict.HEALTHY else "Warning"
+    return (Event(kind, str(now.verdict), now.message),) if now.verdict is not Verdict.REGRESSED else ()

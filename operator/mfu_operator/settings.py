@@ -1,0 +1,58 @@
+"""The operator's own settings, read once from the environment (prefix `MFU_`). Helm sets them from values.yaml."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mfu_operator.errors import Stall
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a platform team sets once for the whole operator. Field by field: charts/mfu-operator/README.md."""
+
+    prometheus_address: str | None = None
+    profiler_image: str | None = None
+    namespace: str = "mfu-system"
+    watch_namespaces: tuple[str, ...] = ()
+    pod_name: str = "mfu-operator"
+    runbook_base_url: str | None = None
+    sweep_interval_s: float = 30.0
+    reconcile_interval_s: float = 15.0
+    health_port: int = 8080
+    metrics_port: int = 9090
+
+
+def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
+    """Settings from `MFU_*` variables; a variable that is absent or empty takes the default.
+
+    Raises:
+        Stall: (InvalidSetting) naming the variable and what it must look like.
+    """
+    env = os.environ if environment is None else environment
+    defaults = Settings()
+    return Settings(
+        prometheus_address=env.get("MFU_PROMETHEUS_ADDRESS") or None,
+        profiler_image=env.get("MFU_PROFILER_IMAGE") or None,
+        namespace=env.get("MFU_NAMESPACE") or defaults.namespace,
+        watch_namespaces=tuple(name.strip() for name in env.get("MFU_WATCH_NAMESPACES", "").split(",") if name.strip()),
+        pod_name=env.get("MFU_POD_NAME") or defaults.pod_name,
+        runbook_base_url=env.get("MFU_RUNBOOK_BASE_URL") or None,
+        sweep_interval_s=_positive(env, "MFU_SWEEP_INTERVAL", defaults.sweep_interval_s),
+        reconcile_interval_s=_positive(env, "MFU_RECONCILE_INTERVAL", defaults.reconcile_interval_s),
+        health_port=int(_positive(env, "MFU_HEALTH_PORT", defaults.health_port)),
+        metrics_port=int(_positive(env, "MFU_METRICS_PORT", defaults.metrics_port)),
+    )
+
+
+def _positive(env: Mapping[str, str], name: str, default: float) -> float:
+    text = env.get(name, "")
+    if not text:
+        return default
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if value <= 0:
+        raise Stall("InvalidSetting", f"{name}={text!r}: write a number above zero, for example {name}={default:g}")
+    return value
