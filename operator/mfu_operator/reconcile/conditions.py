@@ -170,8 +170,8 @@ def _recovery_failed(world: World, incident: Incident | None) -> Condition | Non
         "RecoveryFailed",
         "True",
         "NotRecovered",
-        f"{minutes:.0f} min after the merge the loss remains: {suspect} is exonerated, or its revert was not rolled out; "
-        "compare the application's synced revision with the merge",
+        f"{minutes:.0f} min after the merge the loss remains: {suspect} is exonerated, or its revert was not rolled "
+        "out; compare the application's synced revision with the merge",
     )
 
 

@@ -115,7 +115,6 @@ def propose(world: World) -> Step | None:
     if world.source is None:
         return None
     _cool_down(world)
-    assert world.status.known_good is not None or incident.good_revision is None
     if world.status.known_good is None:
         blocked = (
             "KnownGoodUnknown",
