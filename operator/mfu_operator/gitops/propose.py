@@ -93,13 +93,9 @@ def _pins(commit: Commit, source: Source, known_good: KnownGood | None) -> Pins:
         if not image.name or image.digest is None:
             continue
         for file in commit.changes:
-            if (
-                file.after is None
-                or image.digest in (file.before or "")
-                or not _takes(file.after, image.name, image.digest)
-            ):
-                continue
-            found.append((file.path, image.name, image.digest))
+            concerned = file.read or under(file.path, source.path)
+            if concerned and image.digest not in (file.before or "") and _takes(file.after, image.name, image.digest):
+                found.append((file.path, image.name, image.digest))
     return tuple(sorted(set(found)))
 
 

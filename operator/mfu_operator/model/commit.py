@@ -57,7 +57,8 @@ class Source:
     `replaces_immutable` says whether the delivery will replace a Job whose template changes (Force=true,Replace=true
     in Argo CD; force: enabled in Flux): None where the workload is not of an immutable kind. `updaters` are tools that
     write images to the path by themselves and may undo a revert. `also` are files outside the path that the
-    application reads. `tool` names the delivery for people.
+    application reads. `tool` names the delivery for people, who should read
+    `warnings` before they merge.
     """
 
     repository: str
@@ -70,6 +71,7 @@ class Source:
     also: tuple[str, ...] = ()
     hydrated: Hydrated | None = None
     tool: str = "Argo CD"
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,78 @@
+"""What the operator and its short-lived Git process say to each other, as JSON on standard input and output."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import msgspec
+
+from mfu_operator.errors import AskPerson, MfuError, Retry, Stall
+from mfu_operator.model.commit import Commit, Source
+from mfu_operator.model.proposal import Proposal
+
+
+class Action(StrEnum):
+    """One per method of the Repository port."""
+
+    COMMITS = "commits"
+    PREVIEW = "preview"
+    ENSURE_BRANCH = "ensureBranch"
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who the operator's commits are from."""
+
+    name: str = "mfu-operator"
+    email: str = "mfu-operator@noreply.invalid"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One piece of work. `url` holds no credentials; `folder` is empty and removed by the caller."""
+
+    action: Action
+    url: str
+    folder: str
+    source: Source
+    identity: Identity
+    good: str = ""
+    bad: str = ""
+    proposal: Proposal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An error of `errors.py` by its name."""
+
+    kind: str
+    reason: str
+    message: str
+
+    def error(self) -> MfuError:
+        """The error itself."""
+        kinds: dict[str, type[MfuError]] = {kind.__name__: kind for kind in (Retry, Stall, AskPerson)}
+        return kinds.get(self.kind, Retry)(self.reason, self.message)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of it: commits, a text (a diff, or a branch head's sha), or a failure."""
+
+    commits: tuple[Commit, ...] = ()
+    text: str = ""
+    failure: Failure | None = None
+
+
+def encode(value: Request | Answer) -> bytes:
+    """As JSON."""
+    return msgspec.json.encode(value)
+
+
+def decode_request(data: bytes) -> Request:
+    """A request from its JSON."""
+    return msgspec.json.decode(data, type=Request)
+
+
+def decode_answer(data: bytes) -> Answer:
+    """An answer from its JSON; msgspec.DecodeError where it is none."""
+    return msgspec.json.decode(data, type=Answer)
