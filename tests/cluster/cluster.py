@@ -19,9 +19,9 @@ from tests.cluster.mounts import unmount_below
 from tests.cluster.network import Network
 from tests.cluster.node import Node
 from tests.cluster.pki import Authority, Certificate
-from tests.cluster.process import CommandFailed, await_condition, output_of
+from tests.cluster.process import CommandFailed, await_condition, output_of, stop_recorded
 from tests.cluster.state import cache_dir, state_dir
-from tests.cluster.toolchain import apt_install, exclusive, go_binaries, progress
+from tests.cluster.toolchain import apt_install, exclusive, go_binaries, go_binaries_folder, progress
 
 _PACKAGES = (
     "ca-certificates",
@@ -60,8 +60,8 @@ class Cluster:
 
     @cached_property
     def binaries(self) -> Path:
-        """The folder of the compiled control plane and kubectl."""
-        return go_binaries("kubernetes")
+        """The folder of the control plane and kubectl; :meth:`up` compiles what it holds."""
+        return go_binaries_folder("kubernetes")
 
     @cached_property
     def images(self) -> Images:
@@ -77,7 +77,7 @@ class Cluster:
         """
         with exclusive(self._lock):
             with progress("prepare the toolchain"):
-                _all_of([lambda: self.binaries, _prepare_node])
+                _all_of([lambda: go_binaries("kubernetes"), _prepare_node])
             with progress("start the cluster"):
                 self._start()
             self._personal.add(kubeconfig_of(self._authority, self._administrator))
@@ -93,6 +93,7 @@ class Cluster:
                     self.images.forget_outdated()
                 for component in reversed([*self._foundation, *self._controllers]):
                     component.stop()
+                stop_recorded(self.state)
                 unmount_below(self.state.resolve())
                 release_storage()
                 shutil.rmtree(self.state)

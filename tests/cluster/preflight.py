@@ -30,6 +30,8 @@ def missing_capabilities(status: str) -> list[str]:
 
 
 def _missing_program() -> str | None:
+    if "/usr/sbin" not in os.environ.get("PATH", "").split(os.pathsep):
+        return "the cluster needs /usr/sbin on PATH: runc, iptables and debootstrap are there"
     missing = [program for program in _NEEDED_PROGRAMS if shutil.which(program) is None]
     return f"the cluster needs {', '.join(missing)} on PATH (Debian 12 with Go)" if missing else None
 

@@ -173,6 +173,13 @@ class Process:
             self._child.poll()
 
 
+def stop_recorded(state: Path, timeout_s: float = 20.0) -> None:
+    """End every process that is recorded below the folder of a running cluster, whichever component it belongs to."""
+    for recorded in state.rglob("pid"):
+        if recorded.is_file():
+            Process(recorded.parent.name, (), state=recorded.parent.parent).stop(timeout_s)
+
+
 def await_condition(
     what: str,
     check: Callable[[], bool],

@@ -138,16 +138,19 @@ def go_binaries(module: str) -> Path:
         KeyError: No recipe is known for the module.
         CommandFailed: The module does not compile.
     """
-    build = GO_BUILDS[module]
-    source = _GO_MODULES / module
-    finished = cache_dir() / "bin" / f"{module}-{_build_key(source, build)}"
+    finished = go_binaries_folder(module)
     if finished.exists():
         return finished
     with exclusive(cache_dir() / "bin" / f".{module}.lock"):
         if not finished.exists():
             with progress(f"compile {module}"):
-                _compile(source, build, finished)
+                _compile(_GO_MODULES / module, GO_BUILDS[module], finished)
     return finished
+
+
+def go_binaries_folder(module: str) -> Path:
+    """Return the folder where :func:`go_binaries` puts a module's binaries, whether they are there or not."""
+    return cache_dir() / "bin" / f"{module}-{_build_key(_GO_MODULES / module, GO_BUILDS[module])}"
 
 
 def installed(package: str) -> bool:
