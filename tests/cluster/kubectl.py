@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from tests.cluster.process import output_of, write_atomically
+from tests.cluster.process import await_condition, output_of, write_atomically
 from tests.cluster.toolchain import go_binaries
 
 _TOKEN_LIFETIME = "720h"
@@ -51,8 +52,8 @@ class Kubectl:
 
     def await_established(self, *definitions: str) -> None:
         """Wait until the API server serves the kinds of these custom resource definitions."""
-        kinds = [f"customresourcedefinition/{name}" for name in definitions]
-        self.run("wait", "--for=condition=Established", "--timeout=60s", *kinds)
+        for name in definitions:
+            await_condition(f"the definition of {name}", partial(self._established, name), timeout_s=60)
 
     def service_account_kubeconfig(self, path: Path, name: str, namespace: str) -> Path:
         """Write a kubeconfig that holds a fresh token of a service account, and return its path."""
@@ -68,6 +69,12 @@ class Kubectl:
         }
         write_atomically(path, yaml.safe_dump(theirs))
         return path
+
+    def _established(self, definition: str) -> bool:
+        """Tell whether a kind is served; ``kubectl wait`` gives up where the conditions are still null."""
+        found = self.get("customresourcedefinitions", definition) or {}
+        conditions = found.get("status", {}).get("conditions") or []
+        return any(said["type"] == "Established" and said["status"] == "True" for said in conditions)
 
 
 def service_account(name: str, namespace: str, rules: list[dict[str, Any]]) -> list[Manifest]:
