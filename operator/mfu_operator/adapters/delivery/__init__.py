@@ -1,0 +1,1 @@
+"""GitOps tools: who deploys a workload, from where, and which revisions when."""

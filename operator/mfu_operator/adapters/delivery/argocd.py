@@ -1,0 +1,163 @@
+"""Argo CD: Applications. Only `get` on single Applications is used."""
+
+import posixpath
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from mfu_operator.adapters.delivery.objects import CustomObjects, find, get, immutable, options, seconds
+from mfu_operator.errors import Stall
+from mfu_operator.model.baseline import ApplicationRef
+from mfu_operator.model.commit import Deployed, Hydrated, Source
+from mfu_operator.model.workload import Workload
+
+_API = ("argoproj.io", "v1alpha1", "applications")
+_TRACKING = "argocd.argoproj.io/tracking-id"
+_INSTANCE = "app.kubernetes.io/instance"
+_SYNC_OPTIONS = "argocd.argoproj.io/sync-options"
+_UPDATER = "argocd-image-updater.argoproj.io/image-list"
+
+
+class ArgoCD:
+    """The Delivery port for Argo CD.
+
+    Args:
+        api: the Kubernetes client's CustomObjectsApi.
+        namespace: where Applications live that a workload's mark names without a namespace.
+    """
+
+    def __init__(self, api: CustomObjects, namespace: str = "argocd") -> None:
+        self._api = api
+        self._namespace = namespace
+
+    def application_of(self, workload: Workload) -> ApplicationRef | None:
+        """The Application by the tracking annotation, else by the instance label where such an Application exists.
+
+        (Helm sets the label too, so it proves nothing alone.)
+        """
+        tracked = workload.annotations.get(_TRACKING, "").partition(":")[0]
+        if tracked:
+            namespace, _, name = tracked.rpartition("_")
+            return ApplicationRef("Application", namespace or self._namespace, name)
+        labelled = workload.labels.get(_INSTANCE)
+        if labelled and find(self._api, *_API, self._namespace, labelled) is not None:
+            return ApplicationRef("Application", self._namespace, labelled)
+        return None
+
+    def source(self, application: ApplicationRef, workload: Workload) -> Source:
+        """Repository, branch, path and deployments of the Application.
+
+        Raises Stall(SourceUnsupported) where it deploys nothing from Git, Stall(SourceAmbiguous) where it deploys from
+        several repositories or folders, and what `objects.get` raises.
+        """
+        app = get(self._api, *_API, application.namespace, application.name)
+        spec, status = app.get("spec") or {}, app.get("status") or {}
+        index, chosen, hydrated = _chosen(application, spec)
+        return Source(
+            repository=str(chosen["repoURL"]),
+            branch=_branch(chosen.get("targetRevision")),
+            path=_folder(chosen, spec),
+            deployed=tuple(_deployed(status.get("history") or [], index)),
+            synced_revision=_synced(status, index),
+            replaces_immutable=_replaces(spec, workload),
+            updaters=("Argo CD Image Updater",) if _UPDATER in _annotations(app) else (),
+            also=tuple(_value_files(chosen, spec)),
+            hydrated=hydrated,
+            tool="Argo CD",
+        )
+
+
+def _chosen(
+    application: ApplicationRef, spec: Mapping[str, Any]
+) -> tuple[int | None, Mapping[str, Any], Hydrated | None]:
+    """The source of the workload's configuration: its index among `sources` (None: there is one `source`)."""
+    hydrator = spec.get("sourceHydrator")
+    if hydrator:
+        synced = hydrator["syncSource"]
+        return None, hydrator["drySource"], Hydrated(synced["targetBranch"], synced["path"])
+    listed = spec.get("sources") or []
+    numbered = list(enumerate(listed)) if listed else [(None, spec.get("source") or {})]
+    from_git = [(index, source) for index, source in numbered if source.get("repoURL") and not source.get("chart")]
+    with_path = [(index, source) for index, source in from_git if source.get("path")] or from_git
+    if not with_path:
+        raise Stall(
+            "SourceUnsupported",
+            f"Application {application.namespace}/{application.name} deploys from a chart repository, not from Git: "
+            "there is no commit to revert. Set spec.remediation.mode to Off.",
+        )
+    if len(with_path) > 1:
+        raise Stall(
+            "SourceAmbiguous",
+            f"Application {application.namespace}/{application.name} deploys from {len(with_path)} Git sources, and "
+            "which holds the workload's configuration is not to be told. Give the workload an Application of its own.",
+        )
+    index, source = with_path[0]
+    return index, source, None
+
+
+def _branch(target: Any) -> str:
+    return str(target or "HEAD").removeprefix("refs/heads/")
+
+
+def _folder(source: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
+    """The source's path; for one that only lends value files to a chart, the folder that holds them."""
+    if source.get("path"):
+        return "" if source["path"] == "." else str(source["path"]).strip("/").removeprefix("./")
+    folders = [posixpath.dirname(file) for file in _lent(source, spec)]
+    return posixpath.commonpath(folders) if folders else ""
+
+
+def _lent(source: Mapping[str, Any], spec: Mapping[str, Any]) -> Iterator[str]:
+    prefix = f"${source.get('ref')}/"
+    for other in spec.get("sources") or []:
+        for file in (other.get("helm") or {}).get("valueFiles") or []:
+            if source.get("ref") and file.startswith(prefix):
+                yield file.removeprefix(prefix)
+
+
+def _value_files(source: Mapping[str, Any], spec: Mapping[str, Any]) -> Iterator[str]:
+    for file in (source.get("helm") or {}).get("valueFiles") or []:
+        if not file.startswith("$") and "://" not in file:
+            yield posixpath.normpath(posixpath.join(str(source.get("path", "")), file)).lstrip("/")
+    yield from _lent(source, spec)
+
+
+def _revision(entry: Mapping[str, Any], index: int | None) -> str | None:
+    if index is None:
+        return entry.get("revision") or None
+    revisions: Sequence[str] = entry.get("revisions") or []
+    return revisions[index] if index < len(revisions) else None
+
+
+def _deployed(history: Sequence[Mapping[str, Any]], index: int | None) -> Iterator[Deployed]:
+    for entry in history:
+        revision, deployed_at = _revision(entry, index), seconds(entry.get("deployedAt"))
+        if revision and deployed_at is not None:
+            yield Deployed(revision, deployed_at, seconds(entry.get("deployStartedAt")))
+
+
+def _synced(status: Mapping[str, Any], index: int | None) -> str | None:
+    """The revision that was last deployed. `status.sync.revision` says it only while Synced: it runs ahead."""
+    history = status.get("history") or []
+    if history:
+        return _revision(history[-1], index)
+    operation = status.get("operationState") or {}
+    if operation.get("phase") == "Succeeded":
+        return _revision(operation.get("syncResult") or {}, index)
+    sync = status.get("sync") or {}
+    return _revision(sync, index) if sync.get("status") == "Synced" else None
+
+
+def _replaces(spec: Mapping[str, Any], workload: Workload) -> bool | None:
+    tracked = re.match(r"[^:]*:[^/]*/([^:]+):", workload.annotations.get(_TRACKING, ""))
+    if not immutable(workload.template, tracked[1] if tracked else None):
+        return None
+    marks = options(workload.annotations, _SYNC_OPTIONS)
+    general = (spec.get("syncPolicy") or {}).get("syncOptions") or []
+    replace = "Replace=true" in marks or ("Replace=true" in general and "Replace=false" not in marks)
+    return replace and "Force=true" in marks
+
+
+def _annotations(app: Mapping[str, Any]) -> Mapping[str, str]:
+    found: Mapping[str, str] = (app.get("metadata") or {}).get("annotations") or {}
+    return found

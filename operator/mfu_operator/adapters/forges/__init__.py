@@ -1,0 +1,9 @@
+"""Services that hold pull requests, and the factory that picks one by a repository's address."""
+
+from mfu_operator.adapters.forges.bitbucket import Bitbucket
+from mfu_operator.adapters.forges.factory import forge
+from mfu_operator.adapters.forges.gitea import Gitea
+from mfu_operator.adapters.forges.github import GitHub
+from mfu_operator.adapters.forges.gitlab import GitLab
+
+__all__ = ["Bitbucket", "GitHub", "GitLab", "Gitea", "forge"]

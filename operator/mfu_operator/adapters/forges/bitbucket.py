@@ -1,0 +1,97 @@
+"""Bitbucket Cloud."""
+
+import base64
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+
+from mfu_operator.adapters.forges.address import Address
+from mfu_operator.adapters.forges.http import Api, Refused, refused, seconds
+from mfu_operator.model.proposal import Proposal, PullRequest, PullRequestState
+from mfu_operator.ports import Credentials
+
+_STATES = {"OPEN": PullRequestState.OPEN, "DRAFT": PullRequestState.OPEN, "MERGED": PullRequestState.MERGED}
+
+
+class Bitbucket:
+    """The Forge port for one repository of Bitbucket Cloud (API 2.0), which knows no labels."""
+
+    def __init__(
+        self, address: Address, credentials: Credentials, transport: httpx.BaseTransport | None = None
+    ) -> None:
+        root = "https://api.bitbucket.org" if address.host == "bitbucket.org" else address.web
+        self._api = Api(
+            "Bitbucket",
+            f"{root}/2.0/repositories/{address.path}",
+            {"Authorization": _authorization(credentials)},
+            transport,
+        )
+
+    def find(self, branch: str) -> PullRequest | None:
+        """The newest pull request from `branch`, open or not (without `state` in the query only open ones are told)."""
+        states = " OR ".join(f'state = "{state}"' for state in ("OPEN", "MERGED", "DECLINED", "SUPERSEDED"))
+        params: dict[str, str | int] = {"q": f'source.branch.name = "{branch}" AND ({states})', "sort": "-created_on"}
+        found = self._api.get("pullrequests", params)
+        if found is None:
+            raise self._api.missing("such repository")
+        own = [pull for pull in found["values"] if _is_own(pull)]
+        return _read(own[0]) if own else None
+
+    def ensure(self, proposal: Proposal) -> PullRequest:
+        """The pull request from the proposal's branch, opened unless there is one.
+
+        Bitbucket answers a second creation with the first request, so a race makes no second one.
+        """
+        found = self.find(proposal.branch)
+        if found is not None:
+            return found
+        body: dict[str, Any] = {
+            "title": proposal.title,
+            "description": proposal.body,
+            "source": {"branch": {"name": proposal.branch}},
+            "close_source_branch": True,
+        }
+        if proposal.base not in ("", "HEAD"):
+            body["destination"] = {"branch": {"name": proposal.base}}
+        try:
+            return _read(self._api.post("pullrequests", body))
+        except Refused as error:
+            raced = self.find(proposal.branch)
+            if raced is None:
+                raise refused("Bitbucket", error) from error
+            return raced
+
+    def get(self, number: int) -> PullRequest:
+        """The pull request by number."""
+        found = self._api.get(f"pullrequests/{number}")
+        if found is None:
+            raise self._api.missing(f"pull request {number}")
+        return _read(found)
+
+
+def _authorization(credentials: Credentials) -> str:
+    """An access token, or a user with an app password or API token."""
+    if not credentials.username:
+        return f"Bearer {credentials.password}"
+    pair = base64.b64encode(f"{credentials.username}:{credentials.password}".encode()).decode()
+    return f"Basic {pair}"
+
+
+def _is_own(pull: Mapping[str, Any]) -> bool:
+    source, destination = (pull[end].get("repository") or {} for end in ("source", "destination"))
+    return source.get("full_name") == destination.get("full_name")
+
+
+def _read(pull: Mapping[str, Any]) -> PullRequest:
+    state = _STATES.get(pull["state"], PullRequestState.CLOSED)
+    merged = state is PullRequestState.MERGED
+    return PullRequest(
+        number=int(pull["id"]),
+        url=str(pull["links"]["html"]["href"]),
+        branch=str(pull["source"]["branch"]["name"]),
+        state=state,
+        head_sha=(pull["source"].get("commit") or {}).get("hash"),
+        merge_sha=(pull.get("merge_commit") or {}).get("hash") if merged else None,
+        merged_at=seconds(pull.get("closed_on") or pull.get("updated_on")) if merged else None,
+    )

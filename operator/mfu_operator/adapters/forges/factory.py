@@ -1,0 +1,63 @@
+"""Which forge holds a repository."""
+
+from collections.abc import Callable
+
+import httpx
+
+from mfu_operator.adapters.forges.address import Address, parse
+from mfu_operator.adapters.forges.bitbucket import Bitbucket
+from mfu_operator.adapters.forges.gitea import Gitea
+from mfu_operator.adapters.forges.github import GitHub
+from mfu_operator.adapters.forges.gitlab import GitLab
+from mfu_operator.errors import Retry, Stall
+from mfu_operator.model.baseline import ForgeKind
+from mfu_operator.ports import Credentials, Forge
+
+_HOSTS = {
+    "github.com": ForgeKind.GITHUB,
+    "gitlab.com": ForgeKind.GITLAB,
+    "bitbucket.org": ForgeKind.BITBUCKET,
+    "codeberg.org": ForgeKind.GITEA,
+    "gitea.com": ForgeKind.GITEA,
+}
+_MADE: dict[ForgeKind, Callable[[Address, Credentials, httpx.BaseTransport | None], Forge]] = {
+    ForgeKind.GITHUB: GitHub,
+    ForgeKind.GITLAB: GitLab,
+    ForgeKind.GITEA: Gitea,
+    ForgeKind.BITBUCKET: Bitbucket,
+}
+
+
+def forge(
+    kind: ForgeKind | None,
+    repository: str,
+    address: str | None,
+    credentials: Credentials | None,
+    transport: httpx.BaseTransport | None = None,
+) -> Forge:
+    """The forge of a repository.
+
+    Args:
+        kind: as declared; None guesses from the host.
+        repository: the repository's address, in any of its forms.
+        address: the forge's base URL where it is not the repository's host.
+        credentials: a token (as the password).
+        transport: for tests.
+
+    Raises:
+        Stall(ForgeUnknown): the host is none of the public services and no kind is declared.
+        Retry(CredentialsMissing): no token is given.
+    """
+    where = parse(repository, address)
+    known = kind or _HOSTS.get(where.host)
+    if known is None:
+        kinds = ", ".join(ForgeKind)
+        raise Stall("ForgeUnknown", f"{where.host} is no public forge: set spec.remediation.forge to one of {kinds}.")
+    if credentials is None or not credentials.password:
+        raise Retry(
+            "CredentialsMissing",
+            f"opening a pull request at {where.host} needs a token: name a Secret with the key `token` in "
+            "spec.remediation.secretRef.",
+        )
+    clean = Credentials(credentials.username, credentials.password.strip())
+    return _MADE[known](where, clean, transport)

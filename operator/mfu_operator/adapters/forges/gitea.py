@@ -1,0 +1,94 @@
+"""Gitea and Forgejo."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+
+from mfu_operator.adapters.forges.address import Address
+from mfu_operator.adapters.forges.http import LABEL, Api, Refused, refused, seconds
+from mfu_operator.model.proposal import Proposal, PullRequest, PullRequestState
+from mfu_operator.ports import Credentials
+
+_PAGE = 50
+
+
+class Gitea:
+    """The Forge port for one repository of a Gitea or Forgejo (API v1)."""
+
+    def __init__(
+        self, address: Address, credentials: Credentials, transport: httpx.BaseTransport | None = None
+    ) -> None:
+        self._api = Api(
+            "Gitea",
+            f"{address.web}/api/v1/repos/{address.path}",
+            {"Authorization": f"token {credentials.password}"},
+            transport,
+        )
+
+    def find(self, branch: str) -> PullRequest | None:
+        """The newest pull request from `branch`, open or not. Its list has no such filter, so pages are read."""
+        if self._api.get("") is None:
+            raise self._api.missing("such repository")
+        params: dict[str, str | int] = {"state": "all", "limit": _PAGE}
+        from_branch = [pull for pull in self._api.pages("pulls", params, _PAGE) if _is_from(pull, branch)]
+        return _read(max(from_branch, key=lambda pull: int(pull["number"]))) if from_branch else None
+
+    def ensure(self, proposal: Proposal) -> PullRequest:
+        """The pull request from the proposal's branch, opened unless there is one."""
+        found = self.find(proposal.branch)
+        if found is not None:
+            return found
+        body = {"title": proposal.title, "body": proposal.body, "head": proposal.branch, "base": self._base(proposal)}
+        try:
+            return _read(self._api.post("pulls", body | {"labels": self._labels()}))
+        except Refused as error:
+            raced = self.find(proposal.branch) if error.status == 409 else None
+            if raced is None:
+                raise refused("Gitea", error) from error
+            return raced
+
+    def get(self, number: int) -> PullRequest:
+        """The pull request by number."""
+        found = self._api.get(f"pulls/{number}")
+        if found is None:
+            raise self._api.missing(f"pull request {number}")
+        return _read(found)
+
+    def _base(self, proposal: Proposal) -> str:
+        if proposal.base not in ("", "HEAD"):
+            return proposal.base
+        return str(self._api.get("")["default_branch"])
+
+    def _labels(self) -> list[int]:
+        """The label's id, made where there is none; none where the token may not."""
+        named = [label["id"] for label in self._api.get("labels", {"limit": _PAGE}) or () if label["name"] == LABEL]
+        if named:
+            return named[:1]
+        try:
+            made = self._api.post(
+                "labels", {"name": LABEL, "color": "#76b900", "description": "Opened by mfu-operator"}
+            )
+        except Refused:
+            return []
+        return [made["id"]]
+
+
+def _is_from(pull: Mapping[str, Any], branch: str) -> bool:
+    """`head.label` is the branch even after it was deleted, when `head.ref` no longer is."""
+    head = pull["head"]
+    return branch in (head.get("label"), head.get("ref")) and head.get("repo_id") == pull["base"].get("repo_id")
+
+
+def _read(pull: Mapping[str, Any]) -> PullRequest:
+    merged = bool(pull.get("merged"))
+    closed = PullRequestState.CLOSED if pull["state"] == "closed" else PullRequestState.OPEN
+    return PullRequest(
+        number=int(pull["number"]),
+        url=str(pull["html_url"]),
+        branch=str(pull["head"].get("label") or pull["head"]["ref"]),
+        state=PullRequestState.MERGED if merged else closed,
+        head_sha=pull["head"].get("sha"),
+        merge_sha=pull.get("merge_commit_sha") if merged else None,
+        merged_at=seconds(pull.get("merged_at")) if merged else None,
+    )

@@ -1,0 +1,95 @@
+"""GitHub and GitHub Enterprise Server."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+
+from mfu_operator.adapters.forges.address import Address
+from mfu_operator.adapters.forges.http import LABEL, Api, Refused, refused, seconds
+from mfu_operator.errors import MfuError
+from mfu_operator.model.proposal import Proposal, PullRequest, PullRequestState
+from mfu_operator.ports import Credentials
+
+
+class GitHub:
+    """The Forge port for one repository of GitHub (REST, version 2022-11-28)."""
+
+    def __init__(
+        self, address: Address, credentials: Credentials, transport: httpx.BaseTransport | None = None
+    ) -> None:
+        root = "https://api.github.com" if address.host == "github.com" else f"{address.web}/api/v3"
+        headers = {
+            "Authorization": f"Bearer {credentials.password}",
+            "Accept": "application/vnd.github+json",
+            "X-GitHub-Api-Version": "2022-11-28",
+        }
+        self._owner = address.owner
+        self._repository = f"repos/{address.path}"
+        self._api = Api("GitHub", root, headers, transport)
+
+    def find(self, branch: str) -> PullRequest | None:
+        """The newest pull request from `branch`, open or not."""
+        params: dict[str, str | int] = {
+            "head": f"{self._owner}:{branch}",
+            "state": "all",
+            "sort": "created",
+            "direction": "desc",
+        }
+        found = self._api.get(f"{self._repository}/pulls", params)
+        if found is None:
+            raise self._api.missing("such repository")
+        from_branch = [pull for pull in found if pull["head"]["ref"] == branch]
+        return _read(from_branch[0]) if from_branch else None
+
+    def ensure(self, proposal: Proposal) -> PullRequest:
+        """The pull request from the proposal's branch, opened unless there is one; then labelled, where that works."""
+        found = self.find(proposal.branch)
+        if found is not None:
+            return found
+        body = {"title": proposal.title, "body": proposal.body, "head": proposal.branch, "base": self._base(proposal)}
+        try:
+            opened = _read(self._api.post(f"{self._repository}/pulls", body))
+        except Refused as error:
+            raced = self.find(proposal.branch)
+            if raced is None:
+                raise refused("GitHub", error) from error
+            return raced
+        self._label(opened.number)
+        return opened
+
+    def get(self, number: int) -> PullRequest:
+        """The pull request by number."""
+        found = self._api.get(f"{self._repository}/pulls/{number}")
+        if found is None:
+            raise self._api.missing(f"pull request {number}")
+        return _read(found)
+
+    def _base(self, proposal: Proposal) -> str:
+        if proposal.base not in ("", "HEAD"):
+            return proposal.base
+        found = self._api.get(self._repository)
+        if found is None:
+            raise self._api.missing("such repository")
+        return str(found["default_branch"])
+
+    def _label(self, number: int) -> None:
+        """A label is a convenience: the pull request stands without it (fine-grained tokens need `issues: write`)."""
+        try:
+            self._api.post(f"{self._repository}/issues/{number}/labels", {"labels": [LABEL]})
+        except (MfuError, Refused):
+            return
+
+
+def _read(pull: Mapping[str, Any]) -> PullRequest:
+    merged_at = pull.get("merged_at")
+    closed = PullRequestState.CLOSED if pull["state"] == "closed" else PullRequestState.OPEN
+    return PullRequest(
+        number=int(pull["number"]),
+        url=str(pull["html_url"]),
+        branch=str(pull["head"]["ref"]),
+        state=PullRequestState.MERGED if merged_at else closed,
+        head_sha=pull["head"].get("sha"),
+        merge_sha=pull.get("merge_commit_sha") if merged_at else None,
+        merged_at=seconds(merged_at),
+    )
