@@ -13,6 +13,9 @@ STRENGTH = (Signal.MFU, Signal.THROUGHPUT, Signal.STEP_TIME)
 MIN_RUNNING_RATIO = 0.5
 """A window that was mostly a checkpoint or an evaluation says more about these than about training."""
 
+RANKS_APART_STEPS = 2.0
+"""Synchronous ranks are in the same step or the next when they are scraped; a missing rank moves the maximum by it."""
+
 _GATE_OF_PHASE = {
     Phase.STARTING: Gate.STARTING,
     Phase.CHECKPOINT: Gate.CHECKPOINT,
@@ -65,3 +68,16 @@ def losses_of(values: Mapping[Signal, float], level: Level) -> dict[Signal, floa
         if reference is not None and signal in values:
             losses[signal] = log_speed(signal, reference) - log_speed(signal, values[signal])
     return losses
+
+
+def is_restart(incarnation: str, step: float | None, reading: Reading) -> bool:
+    """Whether `reading` is of another incarnation than the one that was at `step`.
+
+    A pod that was not there before is; one that is missing is not (its scrape failed). So is a step counter that went
+    back, by more than ranks are apart from each other: a container that was restarted in its pod.
+    """
+    if step is not None and reading.step is not None and reading.step < step - RANKS_APART_STEPS:
+        return True
+    if reading.incarnation == incarnation:
+        return False
+    return not set(reading.incarnation.split(",")) <= set(incarnation.split(","))

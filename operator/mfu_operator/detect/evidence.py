@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass, replace
 from statistics import median
 
-from mfu_operator.detect.cleaning import gate_of, level_of, losses_of, values_of
+from mfu_operator.detect.cleaning import gate_of, is_restart, level_of, losses_of, values_of
 from mfu_operator.detect.statistics import Tolerance, tolerance_of
 from mfu_operator.model.baseline import Baseline, Detection, Signal
 from mfu_operator.model.series import Phase, Reading
@@ -161,15 +161,13 @@ def advance(
 
 def _seen(state: State, reading: Reading) -> State:
     """Note the time, the phase, the step and whether another incarnation runs."""
-    stepped_back = state.step is not None and reading.step is not None and reading.step < state.step
-    replaced = state.incarnation is not None and reading.incarnation != state.incarnation
-    if stepped_back or replaced:
+    if state.incarnation is not None and is_restart(state.incarnation, state.step, reading):
         state = _restarted(state)
     moved = reading.step is not None and reading.step != state.step
     return replace(
         state,
         reading_s=reading.time_s,
-        incarnation=reading.incarnation,
+        incarnation=reading.incarnation if state.incarnation is None else state.incarnation,
         phase_known=state.phase_known or reading.phase is not Phase.UNKNOWN,
         step=reading.step if reading.step is not None else state.step,
         step_moved_s=reading.time_s if moved else state.step_moved_s,
@@ -179,9 +177,20 @@ def _seen(state: State, reading: Reading) -> State:
 def _restarted(state: State) -> State:
     """Another set of pods may run another commit: what was collected towards an alarm belongs to the one before."""
     state = replace(
-        state, restarts=state.restarts + 1, arming=True, arming_since_s=None, good_s=0.0, bad_since_s=None, step=None,
-        step_moved_s=None, contradiction_s=0.0, contradicting=None, unusual_s=0.0, recover_s=0.0,
-    )  # fmt: skip
+        state,
+        incarnation=None,
+        restarts=state.restarts + 1,
+        arming=True,
+        arming_since_s=None,
+        good_s=0.0,
+        bad_since_s=None,
+        step=None,
+        step_moved_s=None,
+        contradiction_s=0.0,
+        contradicting=None,
+        unusual_s=0.0,
+        recover_s=0.0,
+    )
     return state if state.alarmed else _without_evidence(state)
 
 

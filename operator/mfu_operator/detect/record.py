@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
-from mfu_operator.detect.cleaning import STRENGTH, gate_of, log_speed, values_of
+from mfu_operator.detect.cleaning import STRENGTH, gate_of, is_restart, log_speed, values_of
 from mfu_operator.detect.statistics import DEFAULT_TOLERANCE, LARGEST_TOLERANCE, mad_sigma, spread_of
 from mfu_operator.detect.words import duration, per_cent
 from mfu_operator.model.baseline import Baseline, Detection, Level, Provenance, RecordPlan, Signal
@@ -113,17 +113,12 @@ def _runs(readings: Sequence[Reading], plan: RecordPlan, rule: Detection) -> lis
 def _incarnations(readings: Sequence[Reading]) -> Iterator[list[Reading]]:
     group: list[Reading] = []
     for reading in readings:
-        if group and _is_restart(group[-1], reading):
+        if group and is_restart(group[0].incarnation, group[-1].step, reading):
             yield group
             group = []
         group.append(reading)
     if group:
         yield group
-
-
-def _is_restart(before: Reading, after: Reading) -> bool:
-    stepped_back = before.step is not None and after.step is not None and after.step < before.step
-    return stepped_back or before.incarnation != after.incarnation
 
 
 def _strongest(runs: Sequence[_Run]) -> Signal | None:

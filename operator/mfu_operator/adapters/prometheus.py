@@ -1,0 +1,259 @@
+"""Readings from Prometheus, or anything that speaks its HTTP API (Thanos, Mimir, VictoriaMetrics).
+
+One instant query per metric for all workloads, split into chunks of label matchers. A sample of an instant query
+carries the time of the query; the scrape's own time comes from one more query, `timestamp(metric)`.
+"""
+
+import re
+import ssl
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import msgspec
+
+from mfu_operator.adapters.metric_names import MetricNames, names_of
+from mfu_operator.detect.samples import MFU, PHASE, SCRAPED_AT, STEP_TIME, STEPS, THROUGHPUT, Assembly
+from mfu_operator.errors import Retry, Stall
+from mfu_operator.model.baseline import MetricsSource, WorkloadRef
+from mfu_operator.model.series import Reading
+from mfu_operator.ports import Credentials, Metrics
+
+CHUNK = 2500
+"""Workloads in one query: 10,000 jobs are 4 chunks of 9 queries, below 40 a sweep; 2,500 names are 100 KB of matcher,
+which Prometheus takes as a set of literals."""
+
+HISTORY_CHUNK = 250
+"""A range query answers with every step of every series: a tenth of the workloads at a time keeps it in memory."""
+
+DEADLINE_S = 20.0
+"""For one query. Longer than Prometheus needs for 10,000 series, shorter than a sweep of 30 s."""
+
+_TENANT_HEADER = "X-Scope-OrgID"
+_MOST_ERROR_TEXT = 200
+_Points = list[tuple[float, float]]
+
+
+class PrometheusMetrics:
+    """The port `Metrics` over one Prometheus API.
+
+    Args:
+        address: base URL, without credentials.
+        names: what metrics and labels are called.
+        credentials: sent as a bearer token (password alone) or as basic authentication.
+        tenant: the tenant of a Mimir or Cortex.
+        transport: another httpx transport, for tests.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        names: MetricNames,
+        credentials: Credentials | None = None,
+        tenant: str | None = None,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        parts = urlsplit(address)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise Stall(
+                "InvalidPrometheusAddress", "metrics.address must be a URL like http://prometheus.monitoring:9090"
+            )
+        if parts.username or parts.password:
+            raise Stall(
+                "CredentialsInAddress", "metrics.address holds a password: put it into a Secret, metrics.secretRef"
+            )
+        self.address = address.rstrip("/")
+        self.names = names
+        headers = {_TENANT_HEADER: tenant} if tenant else {}
+        auth = None
+        if credentials and credentials.password and credentials.username:
+            auth = httpx.BasicAuth(credentials.username, credentials.password)
+        elif credentials and credentials.password:
+            headers["Authorization"] = f"Bearer {credentials.password}"
+        self._client = httpx.Client(
+            base_url=self.address,
+            headers=headers,
+            auth=auth,
+            timeout=DEADLINE_S,
+            transport=transport,
+            verify=ssl.create_default_context(),
+            trust_env=False,
+        )
+
+    def latest(self, workloads: Sequence[WorkloadRef], now_s: float) -> Mapping[WorkloadRef, tuple[Reading, ...]]:
+        """One reading per workload, at its scrape's own time. Raises Retry, or Stall where a query is refused."""
+        return self._read(workloads, CHUNK, "/api/v1/query", {"time": f"{now_s:.3f}"})
+
+    def history(
+        self, workloads: Sequence[WorkloadRef], start_s: float, end_s: float, step_s: float
+    ) -> Mapping[WorkloadRef, tuple[Reading, ...]]:
+        """Readings of a span, each scrape once, at most one per `step_s`."""
+        span = {"start": f"{start_s:.3f}", "end": f"{end_s:.3f}", "step": f"{step_s:g}"}
+        return self._read(workloads, HISTORY_CHUNK, "/api/v1/query_range", span)
+
+    def queries(self, workloads: Sequence[WorkloadRef]) -> Iterator[tuple[str, str]]:
+        """(kind, PromQL) of every query that is sent for these workloads, given that they fit into one chunk."""
+        matcher = _matcher(workloads, self.names)
+        for kind, name in self.names.names.items():
+            yield kind, f"{name}{matcher} == 1" if kind == PHASE else f"{name}{matcher}"
+        clock = next((self.names.names[k] for k in (STEPS, MFU, STEP_TIME, THROUGHPUT) if k in self.names.names), None)
+        if clock:
+            yield SCRAPED_AT, f"timestamp({clock}{matcher})"
+
+    def query(self, promql: str, now_s: float) -> list[tuple[Mapping[str, str], float]]:
+        """The instant vector of one query, as (labels, value)."""
+        rows = self._ask("/api/v1/query", {"query": promql, "time": f"{now_s:.3f}"})
+        return [(row.get("metric", {}), points[0][1]) for row in rows if (points := _points(row))]
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def _read(
+        self, workloads: Sequence[WorkloadRef], chunk: int, path: str, when: Mapping[str, str]
+    ) -> Mapping[WorkloadRef, tuple[Reading, ...]]:
+        assembly = Assembly()
+        owner_of = _owners(workloads, self.names)
+        for start in range(0, len(workloads), chunk):
+            for kind, promql in self.queries(workloads[start : start + chunk]):
+                scale = self.names.scales.get(kind, 1.0)
+                for row in self._ask(path, {"query": promql, **when}):
+                    labels = row.get("metric", {})
+                    owner = owner_of(labels)
+                    if owner is not None:
+                        points = [(at_s, value * scale) for at_s, value in _points(row)]
+                        assembly.add(owner, labels, labels.get(self.names.pod, ""), kind, points)
+        return assembly.readings()
+
+    def _ask(self, path: str, form: Mapping[str, str]) -> list[dict[str, Any]]:
+        """The result rows of a query. Raises Retry, or Stall for a query that Prometheus cannot understand."""
+        try:
+            response = self._client.post(path, data=dict(form))
+        except httpx.TimeoutException:
+            raise Retry("PrometheusUnreachable", f"{self.address} did not answer within {DEADLINE_S:g} s") from None
+        except httpx.HTTPError as error:
+            raise Retry(
+                "PrometheusUnreachable",
+                f"{self.address} cannot be reached ({type(error).__name__}): check metrics.address and the network",
+            ) from None
+        if response.status_code in (401, 403):
+            raise Retry(
+                "PrometheusRefused",
+                f"{self.address} answered {response.status_code}: check the Secret that metrics.secretRef names",
+            )
+        answer = self._decoded(response)
+        if response.status_code in (400, 422):
+            raise Stall("QueryRejected", f"{self.address} rejected a query: {_error_text(answer)}: check metrics.names")
+        if response.status_code != httpx.codes.OK or answer.get("status") != "success":
+            raise Retry(
+                "PrometheusUnavailable", f"{self.address} answered {response.status_code}: {_error_text(answer)}"
+            )
+        result = (answer.get("data") or {}).get("result")
+        return result if isinstance(result, list) else []
+
+    def _decoded(self, response: httpx.Response) -> dict[str, Any]:
+        try:
+            answer = msgspec.json.decode(response.content)
+        except msgspec.DecodeError:
+            answer = None
+        if isinstance(answer, dict):
+            return answer
+        if response.status_code >= 500 or response.status_code == 429:
+            raise Retry("PrometheusUnavailable", f"{self.address} answered {response.status_code}")
+        raise Retry(
+            "PrometheusUnreachable",
+            f"{self.address} answered {response.status_code} and is no Prometheus API: check metrics.address",
+        )
+
+
+class PrometheusSources:
+    """The port `MetricsSources`: one client per address, tenant, names and credentials.
+
+    Args:
+        default_address: the operator's own Prometheus, for baselines that name none.
+        transport: another httpx transport, for tests.
+    """
+
+    def __init__(self, default_address: str | None, transport: httpx.BaseTransport | None = None) -> None:
+        self._default_address = default_address
+        self._transport = transport
+        self._lock = threading.Lock()
+        self._open: dict[tuple[object, ...], PrometheusMetrics] = {}
+
+    def open(self, source: MetricsSource, credentials: Credentials | None) -> Metrics:
+        """The source, the same one for equal arguments. Raises Stall where the declaration cannot work."""
+        address = source.address or self._default_address
+        if not address:
+            raise Stall(
+                "NoPrometheus",
+                "no Prometheus is known: set spec.metrics.address, or MFU_PROMETHEUS_ADDRESS for the whole operator",
+            )
+        secret = (credentials.username, credentials.password) if credentials else None
+        key = (
+            address, source.tenant, source.profile, tuple(sorted(source.names.items())),
+            tuple(sorted(source.labels.items())), secret,
+        )  # fmt: skip
+        with self._lock:
+            if key not in self._open:
+                self._open[key] = PrometheusMetrics(
+                    address, names_of(source), credentials, source.tenant, self._transport
+                )
+            return self._open[key]
+
+    def close(self) -> None:
+        """Close every source."""
+        with self._lock:
+            for metrics in self._open.values():
+                metrics.close()
+            self._open.clear()
+
+
+def _by_label(workload: WorkloadRef, names: MetricNames) -> bool:
+    """A Job's name is a label of its pods' series; other kinds are known by the names that they give their pods."""
+    return workload.kind == "Job" and bool(names.workload)
+
+
+def _matcher(workloads: Sequence[WorkloadRef], names: MetricNames) -> str:
+    """A selector for all these workloads; it may match more, which `_owners` leaves out."""
+    namespaces = _alternatives({workload.namespace for workload in workloads})
+    matchers = [f'{names.namespace}=~"{namespaces}"']
+    if all(_by_label(workload, names) for workload in workloads):
+        matchers.append(f'{names.workload}=~"{_alternatives({workload.name for workload in workloads})}"')
+    else:
+        matchers.append(f'{names.pod}=~"({_alternatives({workload.name for workload in workloads})})-.*"')
+    return "{" + ",".join(matchers) + "}"
+
+
+def _alternatives(texts: set[str]) -> str:
+    return "|".join(re.escape(text).replace("\\-", "-").replace("\\", "\\\\") for text in sorted(texts))
+
+
+def _owners(workloads: Sequence[WorkloadRef], names: MetricNames) -> Callable[[Mapping[str, str]], WorkloadRef | None]:
+    """Finds the workload that a series belongs to, by its labels."""
+    labelled = {(w.namespace, w.name): w for w in workloads if _by_label(w, names)}
+    prefixed = {(w.namespace, w.name): w for w in workloads if not _by_label(w, names)}
+
+    def owner_of(labels: Mapping[str, str]) -> WorkloadRef | None:
+        namespace = labels.get(names.namespace, "")
+        owner = labelled.get((namespace, labels.get(names.workload, "")))
+        if owner is not None or not prefixed:
+            return owner
+        prefix = labels.get(names.pod, "")
+        while "-" in prefix:
+            prefix = prefix.rpartition("-")[0]
+            if (namespace, prefix) in prefixed:
+                return prefixed[(namespace, prefix)]
+        return None
+
+    return owner_of
+
+
+def _points(row: Mapping[str, Any]) -> _Points:
+    pairs = row.get("values") or ([row["value"]] if "value" in row else [])
+    return [(float(at_s), float(value)) for at_s, value in pairs]
+
+
+def _error_text(answer: Mapping[str, Any]) -> str:
+    return str(answer.get("error", "no explanation"))[:_MOST_ERROR_TEXT]

@@ -1,0 +1,347 @@
+"""Measuring, apart from reconciling: every source of readings is asked once per interval for all baselines together.
+
+`Sweep` is called from two sides. The timers of the baselines `register` what is to be watched and take `judgement`,
+`readings` and `source_problem` from memory; none of these waits for the network. `run_once` asks the sources; it runs
+in a thread of its own between `start` and `stop`. All methods may be called from any thread.
+
+What is remembered per baseline is a `State` of a few hundred bytes and the last reading, and, only while a baseline is
+being recorded, the readings since then. A baseline that is new here, or whose rule or level changed, is filled from the
+source's history first, so that a restart of the operator loses no evidence.
+"""
+
+import logging
+import math
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from mfu_operator.detect.evidence import State, advance, initial, reopened, resumed
+from mfu_operator.detect.judge import judge
+from mfu_operator.errors import MfuError, Wait
+from mfu_operator.model.baseline import Baseline, BaselineSpec, WorkloadRef
+from mfu_operator.model.series import Reading
+from mfu_operator.model.verdict import Gate, Judgement
+from mfu_operator.ports import Credentials, Metrics, MetricsSources
+
+log = logging.getLogger(__name__)
+
+_PARALLEL_SOURCES = 4
+"""A source that does not answer holds up a thread for its deadline; three others go on."""
+
+_LONGEST_BACK_OFF_S = 300.0
+"""A source that was down is asked again within five minutes of its return."""
+
+_REFILL_SHARE = 4.0
+"""Arming takes up to 1.5 horizons, evidence one, a gap may last two more before it is forgotten."""
+
+_LONGEST_REFILL_S = 6 * 3600.0
+"""An incident older than this is taken from the status; its readings would be hours of history for nothing new."""
+
+_LONGEST_RECORDING_S = 7 * 86400.0
+"""Runs of a recording are looked for in one week: longer, and the fleet under them has changed."""
+
+_MOST_POINTS = 10_000
+"""Prometheus refuses range queries of more than 11,000 points."""
+
+_MOST_RECORDED = 50_000
+"""Readings kept for one recording: two weeks at 30 s, 30 MB."""
+
+_EARLY_SHARE = 0.2
+"""New baselines bring the next sweep forward, to a fifth of the interval: ten thousand at once do it a few times."""
+
+_AFTER_GATE_SHARE = 0.25
+"""Readings are means over a window: after a gate opens, the next 2.5 of 10 minutes may still hold what it hid."""
+
+
+@dataclass(slots=True)
+class _Watched:
+    """One registered baseline. Replaced as a whole where what it was measured with changes."""
+
+    spec: BaselineSpec
+    baseline: Baseline | None
+    source: Metrics | None
+    problem: MfuError | None
+    recording_since_s: float | None
+    incident_since_s: float | None
+    filled: bool = False
+    state: State = field(default_factory=initial)
+    readings: list[Reading] = field(default_factory=list)
+    gates: dict[Gate, tuple[float, float]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Health:
+    """How a source has been answering."""
+
+    failures: int = 0
+    not_before_s: float = 0.0
+    problem: MfuError | None = None
+
+
+class Sweep:
+    """The readings of all baselines, and the evidence in them.
+
+    Args:
+        sources: opens the source of a baseline.
+        clock: the time now, Unix seconds.
+        interval_s: seconds from the start of one sweep to the start of the next.
+    """
+
+    def __init__(self, sources: MetricsSources, clock: Callable[[], float], interval_s: float) -> None:
+        self._sources = sources
+        self._clock = clock
+        self._interval_s = interval_s
+        self._lock = threading.Lock()
+        self._watched: dict[str, _Watched] = {}
+        self._health: dict[int, _Health] = {}
+        self._stopping = threading.Event()
+        self._asked_early = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._finished_s: float | None = None
+
+    def register(
+        self,
+        key: str,
+        spec: BaselineSpec,
+        baseline: Baseline | None,
+        *,
+        credentials: Credentials | None = None,
+        incident_since_s: float | None = None,
+        recording_since_s: float | None = None,
+    ) -> None:
+        """Watch a baseline, or tell what changed about it; the same arguments twice change nothing.
+
+        Args:
+            key: names the baseline (its uid).
+            spec: what it declares.
+            baseline: the level in force; None while none is declared or recorded.
+            credentials: of its metrics source.
+            incident_since_s: the onset of the incident that is open in its status, None without one.
+            recording_since_s: when the recording in progress began, None without one.
+        """
+        source, problem = self._opened(spec, credentials)
+        with self._lock:
+            before = self._watched.get(key)
+            if before is None or not _same_measure(before, spec, baseline, source, recording_since_s):
+                fresh = _Watched(spec, baseline, source, problem, recording_since_s, incident_since_s)
+                fresh.gates = before.gates if before is not None else {}
+                self._watched[key] = fresh
+                self._asked_early.set()
+                return
+            before.spec = spec
+            before.problem = problem
+            before.incident_since_s = incident_since_s
+            if incident_since_s is not None and before.filled:
+                before.state = reopened(before.state, incident_since_s)
+
+    def forget(self, key: str) -> None:
+        """Watch a baseline no longer; unknown ones are forgotten already."""
+        with self._lock:
+            self._watched.pop(key, None)
+
+    def gate(self, key: str, gate: Gate, from_s: float, to_s: float | None = None) -> None:
+        """Let readings of a span not count; `to_s` None: until told otherwise. The last span of a gate is in force."""
+        with self._lock:
+            if key in self._watched:
+                self._watched[key].gates[gate] = (from_s, math.inf if to_s is None else to_s)
+
+    def judgement(self, key: str, now_s: float, differences: tuple[str, ...] = ()) -> Judgement | None:
+        """The verdict now; None for a baseline that is unknown here or has no level yet."""
+        with self._lock:
+            watched = self._watched.get(key)
+            if watched is None or watched.baseline is None:
+                return None
+            state, baseline, detection = watched.state, watched.baseline, watched.spec.detection
+        return judge(state, baseline, detection, now_s, differences)
+
+    def readings(self, key: str) -> tuple[Reading, ...]:
+        """Readings in memory, oldest first: all since a recording began, otherwise the last one."""
+        with self._lock:
+            watched = self._watched.get(key)
+            return tuple(watched.readings) if watched else ()
+
+    def filled(self, key: str) -> bool:
+        """Whether the history of a baseline has been read, so that its judgement means something."""
+        with self._lock:
+            watched = self._watched.get(key)
+            return watched is not None and watched.filled
+
+    def source_problem(self, key: str) -> MfuError | None:
+        """What is wrong with a baseline's source; Wait(NoSeries) where it answers and has nothing of this job."""
+        with self._lock:
+            watched = self._watched.get(key)
+            if watched is None:
+                return None
+            health = self._health.get(id(watched.source))
+            problem = watched.problem or (health.problem if health else None)
+            if problem is not None or watched.readings or not watched.filled:
+                return problem
+            return _no_series(watched.spec)
+
+    @property
+    def finished_s(self) -> float | None:
+        """When the last sweep ended: what a liveness probe looks at."""
+        return self._finished_s
+
+    def run_once(self) -> None:
+        """One sweep over all sources that are not backing off. Failures are kept for `source_problem`."""
+        now_s = self._clock()
+        with self._lock:
+            by_source: dict[int, tuple[Metrics, dict[str, _Watched]]] = {}
+            for key, watched in self._watched.items():
+                if watched.source is not None:
+                    by_source.setdefault(id(watched.source), (watched.source, {}))[1][key] = watched
+            self._health = {name: self._health.get(name, _Health()) for name in by_source}
+            due = [(name, *by_source[name]) for name, health in self._health.items() if health.not_before_s <= now_s]
+        if due:
+            with ThreadPoolExecutor(min(_PARALLEL_SOURCES, len(due)), thread_name_prefix="source") as pool:
+                list(pool.map(lambda one: self._sweep_source(one[0], one[1], one[2], now_s), due))
+        self._finished_s = self._clock()
+
+    def start(self) -> None:
+        """Sweep every `interval_s` in a thread of its own until `stop`, and at once where a baseline is new."""
+        self._stopping.clear()
+        self._thread = threading.Thread(target=self._run, name="sweep", daemon=True)
+        self._thread.start()
+
+    def stop(self, timeout_s: float = 30.0) -> None:
+        """Finish the sweep in progress and end the thread; safe without a start."""
+        self._stopping.set()
+        self._asked_early.set()
+        if self._thread is not None:
+            self._thread.join(timeout_s)
+            self._thread = None
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            self._asked_early.clear()
+            begun_s = self._clock()
+            self.run_once()
+            left_s = self._interval_s - (self._clock() - begun_s)
+            if left_s > 0 and not self._stopping.is_set():
+                self._stopping.wait(min(left_s, _EARLY_SHARE * self._interval_s))
+                self._asked_early.wait(max(0.0, left_s - _EARLY_SHARE * self._interval_s))
+
+    def _opened(self, spec: BaselineSpec, credentials: Credentials | None) -> tuple[Metrics | None, MfuError | None]:
+        try:
+            return self._sources.open(spec.metrics, credentials), None
+        except MfuError as problem:
+            return None, problem
+
+    def _sweep_source(self, name: int, source: Metrics, watched: Mapping[str, _Watched], now_s: float) -> None:
+        try:
+            self._fill(source, [one for one in watched.values() if not one.filled], now_s)
+            current = [one for one in watched.values() if one.filled]
+            latest = source.latest(sorted({_ref(one) for one in current}, key=_by_name), now_s) if current else {}
+        except MfuError as problem:
+            self._failed(name, problem, now_s)
+            return
+        with self._lock:
+            self._health[name] = _Health()
+            for one in current:
+                self._take(one, latest.get(_ref(one), ()))
+
+    def _failed(self, name: int, problem: MfuError, now_s: float) -> None:
+        with self._lock:
+            health = self._health.setdefault(name, _Health())
+            health.failures += 1
+            health.problem = problem
+            wait_s = min(_LONGEST_BACK_OFF_S, self._interval_s * (2 ** min(health.failures - 1, 10) - 1))
+            health.not_before_s = now_s + wait_s
+        log.warning("metrics source: %s: %s", problem.reason, problem.message)
+
+    def _fill(self, source: Metrics, watched: Sequence[_Watched], now_s: float) -> None:
+        """Read the history of baselines that are new here, those with a span of like length together."""
+        by_span: dict[float, list[_Watched]] = {}
+        for one in watched:
+            by_span.setdefault(_rounded_up(_history_s(one, now_s)), []).append(one)
+        for span_s, group in by_span.items():
+            step_s = max(self._interval_s, span_s / _MOST_POINTS)
+            refs = sorted({_ref(one) for one in group}, key=_by_name)
+            history = source.history(refs, now_s - span_s, now_s, step_s)
+            with self._lock:
+                for one in group:
+                    readings = history.get(_ref(one), ())
+                    if one.incident_since_s is not None and one.incident_since_s < now_s - span_s:
+                        one.state = resumed(True, one.incident_since_s)
+                    self._take(one, readings)
+                    if one.incident_since_s is not None:
+                        one.state = reopened(one.state, one.incident_since_s)
+                    one.filled = True
+
+    def _take(self, watched: _Watched, readings: Sequence[Reading]) -> None:
+        """Advance the state by the readings that are new. The lock is held."""
+        last_s = watched.readings[-1].time_s if watched.readings else -math.inf
+        fresh = [reading for reading in readings if reading.time_s > last_s]
+        if not fresh:
+            return
+        baseline = watched.baseline
+        if baseline is not None:
+            for reading in fresh:
+                gates = _gates_at(watched, reading.time_s)
+                watched.state = advance(watched.state, reading, baseline, watched.spec.detection, gates)
+        if watched.recording_since_s is None:
+            watched.readings = [fresh[-1]]
+        else:
+            kept = [reading for reading in fresh if not _gates_at(watched, reading.time_s)]
+            watched.readings = (watched.readings + kept)[-_MOST_RECORDED:]
+
+
+def _same_measure(
+    watched: _Watched,
+    spec: BaselineSpec,
+    baseline: Baseline | None,
+    source: Metrics | None,
+    recording_since_s: float | None,
+) -> bool:
+    """Whether what is in memory was gathered with the same workload, source, rule and level."""
+    return (
+        watched.spec.workload == spec.workload
+        and watched.source is source
+        and watched.spec.detection == spec.detection
+        and _measure(watched.baseline) == _measure(baseline)
+        and watched.recording_since_s == recording_since_s
+    )
+
+
+def _measure(baseline: Baseline | None) -> object:
+    return None if baseline is None else (baseline.level, baseline.spread)
+
+
+def _ref(watched: _Watched) -> WorkloadRef:
+    return watched.spec.workload
+
+
+def _by_name(workload: WorkloadRef) -> tuple[str, str, str]:
+    return workload.namespace, workload.kind, workload.name
+
+
+def _history_s(watched: _Watched, now_s: float) -> float:
+    """How far back readings matter for this baseline."""
+    usual_s = _REFILL_SHARE * watched.spec.detection.sustain_s
+    if watched.recording_since_s is not None:
+        return min(_LONGEST_RECORDING_S, max(usual_s, now_s - watched.recording_since_s))
+    if watched.incident_since_s is not None:
+        return min(_LONGEST_REFILL_S, usual_s + now_s - watched.incident_since_s)
+    return usual_s
+
+
+def _rounded_up(span_s: float) -> float:
+    """To the next power of two of a minute: few different spans, so few queries."""
+    return 60.0 * float(2 ** max(0, math.ceil(math.log2(span_s / 60.0))))
+
+
+def _gates_at(watched: _Watched, time_s: float) -> frozenset[Gate]:
+    after_s = _AFTER_GATE_SHARE * watched.spec.detection.sustain_s
+    return frozenset(gate for gate, (from_s, to_s) in watched.gates.items() if from_s <= time_s <= to_s + after_s)
+
+
+def _no_series(spec: BaselineSpec) -> Wait:
+    workload = spec.workload
+    return Wait(
+        "NoSeries",
+        f"the metrics source has no series of {workload.kind} {workload.namespace}/{workload.name} under "
+        f"the names of profile {spec.metrics.profile}: is the job running and scraped, and do metrics.names and "
+        "metrics.labels fit? `kubectl mfu doctor` shows each query",
+    )
