@@ -31,6 +31,7 @@ _RULES = [
     {"nonResourceURLs": ["*"], "verbs": ["*"]},
 ]
 _REQUEST_TIMEOUT_S = 10.0
+_SELF_HEAL_AFTER_S = 5  # at once, it would sync a second time before it has seen the first sync's effect
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -221,6 +222,8 @@ class ArgoCD:
             "redis": f"{LOOPBACK}:{self._redis_port}",
             "app-resync": self._resync_s,
             "app-resync-jitter": 0,
+            "self-heal-backoff-timeout-seconds": 0,
+            "self-heal-timeout-seconds": _SELF_HEAL_AFTER_S,
             "metrics-port": self._controller_metrics_port,
             "loglevel": "warn",
         }
