@@ -3,13 +3,13 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.detect.series import BASELINE, MINUTE, QUIET, RULE, alarm_time, counted, flat, joined, judged, last
 
 from mfu_operator.detect.evidence import advance, reopened, resumed
 from mfu_operator.detect.judge import judge
 from mfu_operator.model.baseline import Baseline, Detection, Level, Provenance, Signal, Spread
 from mfu_operator.model.series import Phase, Reading
 from mfu_operator.model.verdict import Gate, Verdict
+from tests.unit.detect.series import BASELINE, MINUTE, QUIET, RULE, alarm_time, counted, flat, joined, judged, last
 
 DEMO = Detection(tolerance=0.10, sustain_s=40, confirm_s=40, recover_s=40, warmup_s=10)
 

@@ -2,12 +2,12 @@ import random
 from dataclasses import replace
 
 import pytest
-from tests.unit.detect.series import flat, joined
 
 from mfu_operator.detect.record import record
 from mfu_operator.model.baseline import Baseline, Detection, RecordPlan, Signal
 from mfu_operator.model.incident import Recording
 from mfu_operator.model.series import Phase, Reading
+from tests.unit.detect.series import flat, joined
 
 PLAN = RecordPlan(duration_s=1800, warmup_s=300)
 

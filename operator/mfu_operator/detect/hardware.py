@@ -1,0 +1,132 @@
+"""Losses that no commit causes: a link that trained down, a throttled or failing GPU, one slow rank.
+
+Every finding names node and GPU and blocks a proposal. What was not measured is listed as such: it is not healthy.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from mfu_operator.detect.words import per_cent
+from mfu_operator.model.diagnosis import Bottleneck
+from mfu_operator.model.series import HardwareReading
+
+_THROTTLES = {
+    0x08: "hardware slowdown",
+    0x20: "software thermal slowdown",
+    0x40: "hardware thermal slowdown",
+    0x80: "power brake",
+}
+"""NVML's clock event reasons that slow a GPU down. 0x1 (idle), 0x2 (application clocks) and 0x10 (sync boost) are no
+faults; 0x4 (power cap) is set on a healthy GPU at full load, and counts only where the baseline was read without it."""
+
+_POWER_CAP = 0x04
+
+_SLOW_RANK = 0.05
+"""Ranks of a synchronous job wait for each other, so healthy ones show the same step time within a few per cent."""
+
+_FEWEST_RANKS = 3
+"""Of two ranks that differ, nothing says which one is wrong."""
+
+_USER_XIDS = frozenset({13, 31, 43, 45, 68})
+"""XIDs that a faulty program causes (out-of-range access, page fault, stopped or preempted channel): no hardware."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One reason that lies outside of any commit."""
+
+    bottleneck: Bottleneck
+    cause: str
+    where: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What was found, and what could not be ruled out because it was not measured."""
+
+    findings: tuple[Finding, ...] = ()
+    unmeasured: tuple[str, ...] = ()
+
+    @property
+    def blocks(self) -> bool:
+        """Whether a proposal must not be made."""
+        return bool(self.findings)
+
+
+def rule_out(
+    now: Sequence[HardwareReading],
+    healthy: Sequence[HardwareReading] = (),
+    rank_step_s: Mapping[str, float] | None = None,
+    node_of: Mapping[str, str] | None = None,
+) -> Ruling:
+    """Look for hardware behind a loss.
+
+    Args:
+        now: readings of the job's GPUs during the loss.
+        healthy: readings of GPUs while the baseline held: what is normal for this job.
+        rank_step_s: seconds per step by pod. In a synchronous job they agree; one that measures only its own part shows
+            the slow rank.
+        node_of: node by pod.
+    """
+    usual_bits = 0
+    for reading in healthy:
+        usual_bits |= reading.throttle_bits or 0
+    findings = [finding for reading in now for finding in _of_gpu(reading, usual_bits, bool(healthy))]
+    findings += _slow_rank(rank_step_s or {}, node_of or {})
+    return Ruling(tuple(findings), tuple(_unmeasured(now)))
+
+
+def _of_gpu(reading: HardwareReading, usual_bits: int, compared: bool) -> Iterable[Finding]:
+    where = f"{reading.node} {reading.gpu}"
+    for what, value, most in (
+        ("generation", reading.link_generation, reading.link_max_generation),
+        ("width", reading.link_width, reading.link_max_width),
+    ):
+        if value is not None and most is not None and value < most:
+            text = f"PCIe link {what} {value} of {most} on {where}"
+            yield Finding(Bottleneck.HARDWARE_DEGRADED, "LinkDegraded", where, text)
+    unusual = (reading.throttle_bits or 0) & ~usual_bits
+    reasons = [name for bit, name in _THROTTLES.items() if unusual & bit]
+    if compared and unusual & _POWER_CAP:
+        reasons.append("power cap, which the baseline ran without")
+    if reasons:
+        text = f"clocks held down on {where}: {', '.join(reasons)}"
+        yield Finding(Bottleneck.HARDWARE_DEGRADED, "Throttled", where, text)
+    if reading.xid and reading.xid not in _USER_XIDS:
+        yield Finding(Bottleneck.HARDWARE_DEGRADED, "XidError", where, f"XID {reading.xid} on {where}")
+    if reading.ecc_errors:
+        text = f"{reading.ecc_errors} uncorrected ECC errors on {where}"
+        yield Finding(Bottleneck.HARDWARE_DEGRADED, "EccErrors", where, text)
+
+
+def _slow_rank(rank_step_s: Mapping[str, float], node_of: Mapping[str, str]) -> list[Finding]:
+    """One rank that is slower than the others' median while the others agree."""
+    if len(rank_step_s) < _FEWEST_RANKS:
+        return []
+    slowest = max(rank_step_s, key=lambda pod: rank_step_s[pod])
+    others = [seconds for pod, seconds in rank_step_s.items() if pod != slowest]
+    usual = median(others)
+    behind = rank_step_s[slowest] / usual - 1
+    if behind < _SLOW_RANK or max(others) > usual * (1 + _SLOW_RANK / 2):
+        return []
+    where = f"{node_of[slowest]} {slowest}" if slowest in node_of else slowest
+    text = f"rank {where} takes {per_cent(behind)} longer for a step than the median of the others"
+    return [Finding(Bottleneck.STRAGGLER, "SlowRank", where, text)]
+
+
+def _unmeasured(now: Sequence[HardwareReading]) -> Iterable[str]:
+    if not now:
+        yield "no hardware readings: DCGM fields or NVML are not available, so hardware is not ruled out"
+        return
+    for name, values in (
+        ("PCIe link generation", [reading.link_generation for reading in now]),
+        ("PCIe link width", [reading.link_width for reading in now]),
+        ("clock event reasons", [reading.throttle_bits for reading in now]),
+        ("XID errors", [reading.xid for reading in now]),
+        ("ECC errors", [reading.ecc_errors for reading in now]),
+    ):
+        missing = sum(value is None for value in values)
+        if missing:
+            yield f"{name} not measured on {missing} of {len(values)} GPUs"

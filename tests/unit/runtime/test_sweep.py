@@ -1,0 +1,251 @@
+import threading
+from dataclasses import replace
+
+import pytest
+
+from mfu_operator.detect.record import record
+from mfu_operator.errors import Retry, Stall
+from mfu_operator.model.baseline import (
+    Baseline,
+    BaselineSpec,
+    Comparable,
+    Detection,
+    Level,
+    MetricsSource,
+    Provenance,
+    RecordPlan,
+    Signal,
+    Spread,
+    WorkloadRef,
+)
+from mfu_operator.model.series import Reading
+from mfu_operator.model.verdict import Gate, Verdict
+from mfu_operator.runtime.sweep import Sweep
+from tests.support.metrics_double import MetricsDouble, SourcesDouble
+
+JOB = WorkloadRef("batch/v1", "Job", "team-a", "gpt")
+SPEC = BaselineSpec(workload=JOB, comparable=Comparable("gpt"), detection=Detection())
+BASELINE = Baseline(Level(mfu=0.46), Spread(0.005, 0.001, 0.001, 5), Provenance.DECLARED)
+
+
+class Bench:
+    """A sweep with a clock that is moved by hand and a source that scrapes whenever it moves."""
+
+    def __init__(self) -> None:
+        self.now_s = 10_000.0
+        self.metrics = MetricsDouble()
+        self.sources = SourcesDouble(self.metrics)
+        self.sweep = self.another()
+
+    def another(self) -> Sweep:
+        """The operator after a restart."""
+        return Sweep(self.sources, lambda: self.now_s, 30.0)
+
+    def run(self, minutes: float, loss: float = 0.0, *, swept: bool = True, job: WorkloadRef = JOB) -> None:
+        for _ in range(round(minutes * 2)):
+            self.now_s += 30
+            self.metrics.add(job, Reading(self.now_s, {Signal.MFU: 0.46 * (1 - loss)}, incarnation="a"))
+            if swept:
+                self.sweep.run_once()
+
+    def verdict(self) -> Verdict | None:
+        judgement = self.sweep.judgement("uid", self.now_s)
+        return judgement.verdict if judgement else None
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def test_a_loss_is_judged_from_memory(bench: Bench) -> None:
+    bench.sweep.register("uid", SPEC, BASELINE)
+    bench.run(30)
+    assert bench.verdict() is Verdict.HEALTHY
+    bench.run(12, loss=0.1)
+    assert bench.verdict() is Verdict.REGRESSED
+
+
+def test_a_restart_refills_the_memory_and_loses_no_evidence(bench: Bench) -> None:
+    bench.sweep.register("uid", SPEC, BASELINE)
+    bench.run(30)
+    bench.run(9, loss=0.1)
+    before = bench.sweep.judgement("uid", bench.now_s)
+    bench.sweep = bench.another()
+    bench.sweep.register("uid", SPEC, BASELINE)
+    assert not bench.sweep.filled("uid")
+    bench.sweep.run_once()
+    after = bench.sweep.judgement("uid", bench.now_s)
+    assert before is not None
+    assert after is not None
+    assert after.evidence_s == before.evidence_s
+    assert after.onset_s == before.onset_s
+
+
+def test_an_incident_older_than_the_history_is_still_open_after_a_restart(bench: Bench) -> None:
+    bench.run(30, loss=0.1, swept=False)
+    onset_s = bench.now_s - 86_400
+    bench.sweep.register("uid", SPEC, BASELINE, incident_since_s=onset_s)
+    bench.sweep.run_once()
+    judgement = bench.sweep.judgement("uid", bench.now_s)
+    assert judgement is not None
+    assert (judgement.verdict, judgement.onset_s) == (Verdict.REGRESSED, onset_s)
+
+
+def test_an_incident_whose_recovery_history_shows_is_recovered(bench: Bench) -> None:
+    bench.run(30, swept=False)
+    onset_s = bench.now_s
+    bench.run(30, loss=0.1, swept=False)
+    bench.run(15, swept=False)
+    bench.sweep.register("uid", SPEC, BASELINE, incident_since_s=onset_s)
+    bench.sweep.run_once()
+    judgement = bench.sweep.judgement("uid", bench.now_s)
+    assert judgement is not None
+    assert judgement.recovered
+
+
+def test_all_baselines_of_a_source_are_asked_for_together(bench: Bench) -> None:
+    for index in range(20):
+        spec = replace(SPEC, workload=replace(JOB, name=f"job-{index}"))
+        bench.sweep.register(str(index), spec, BASELINE)
+    bench.sweep.run_once()
+    bench.sweep.run_once()
+    assert bench.metrics.asked == [("history", 20), ("latest", 20), ("latest", 20)]
+
+
+def test_registering_the_same_again_keeps_the_evidence(bench: Bench) -> None:
+    bench.sweep.register("uid", SPEC, BASELINE)
+    bench.run(30)
+    bench.run(5, loss=0.1)
+    bench.sweep.register("uid", SPEC, replace(BASELINE, revision="abc"))
+    judgement = bench.sweep.judgement("uid", bench.now_s)
+    assert judgement is not None
+    assert judgement.evidence_s > 0
+
+
+def test_another_level_is_judged_from_history_anew(bench: Bench) -> None:
+    bench.sweep.register("uid", SPEC, BASELINE)
+    bench.run(30)
+    bench.sweep.register("uid", SPEC, replace(BASELINE, level=Level(mfu=0.60)))
+    bench.sweep.run_once()
+    assert bench.verdict() is Verdict.REGRESSED
+
+
+def test_a_forgotten_baseline_is_neither_asked_for_nor_judged(bench: Bench) -> None:
+    bench.sweep.register("uid", SPEC, BASELINE)
+    bench.sweep.forget("uid")
+    bench.sweep.run_once()
+    assert bench.metrics.asked == []
+    assert bench.sweep.judgement("uid", bench.now_s) is None
+    assert bench.sweep.readings("uid") == ()
+
+
+def test_readings_are_kept_while_a_baseline_is_recorded(bench: Bench) -> None:
+    spec = replace(SPEC, record=RecordPlan(duration_s=1200, warmup_s=60))
+    bench.sweep.register("uid", spec, None, recording_since_s=bench.now_s)
+    began_s = bench.now_s
+    bench.run(25)
+    assert len(bench.sweep.readings("uid")) == 50
+    baseline = record(bench.sweep.readings("uid"), RecordPlan(1200, 60), began_s)
+    assert isinstance(baseline, Baseline)
+    assert bench.sweep.judgement("uid", bench.now_s) is None
+    bench.sweep.register("uid", spec, baseline)
+    bench.run(1)
+    assert bench.verdict() is Verdict.HEALTHY
+    assert len(bench.sweep.readings("uid")) == 1
+
+
+def test_a_recording_survives_a_restart(bench: Bench) -> None:
+    spec = replace(SPEC, record=RecordPlan(duration_s=1200, warmup_s=60))
+    began_s = bench.now_s
+    bench.run(120, swept=False)
+    bench.sweep.register("uid", spec, None, recording_since_s=began_s)
+    bench.sweep.run_once()
+    assert len(bench.sweep.readings("uid")) == 240
+
+
+def test_readings_while_a_gate_is_closed_count_nothing(bench: Bench) -> None:
+    bench.sweep.register("uid", SPEC, BASELINE)
+    bench.run(30)
+    bench.sweep.gate("uid", Gate.PROFILING, bench.now_s)
+    bench.run(10, loss=0.3)
+    judgement = bench.sweep.judgement("uid", bench.now_s)
+    assert judgement is not None
+    assert (judgement.evidence_s, judgement.gates) == (0.0, (Gate.PROFILING,))
+    bench.sweep.gate("uid", Gate.PROFILING, bench.now_s - 600, bench.now_s)
+    bench.run(14, loss=0.3)
+    assert bench.verdict() is Verdict.REGRESSED
+
+
+def test_a_source_that_fails_is_named_and_asked_less_and_less(bench: Bench) -> None:
+    bench.sweep.register("uid", SPEC, BASELINE)
+    bench.run(5)
+    bench.metrics.asked.clear()
+    bench.metrics.fails = Retry("PrometheusUnreachable", "it did not answer")
+    attempts = 0
+    for _ in range(40):
+        bench.now_s += 30
+        bench.metrics.asked.clear()
+        bench.sweep.run_once()
+    problem = bench.sweep.source_problem("uid")
+    assert problem is not None
+    assert problem.reason == "PrometheusUnreachable"
+    bench.metrics.fails = None
+    for _ in range(11):
+        bench.now_s += 30
+        bench.sweep.run_once()
+        attempts += len(bench.metrics.asked) > 0
+    assert attempts >= 1
+    assert bench.sweep.source_problem("uid") is None
+
+
+def test_one_source_that_fails_leaves_the_others_alone(bench: Bench) -> None:
+    broken = MetricsDouble()
+    broken.fails = Retry("PrometheusUnreachable", "it did not answer")
+    bench.sweep = Sweep(SourcesDouble(bench.metrics, {"http://broken": broken}), lambda: bench.now_s, 30.0)
+    bench.sweep.register("broken", replace(SPEC, metrics=MetricsSource(address="http://broken")), BASELINE)
+    bench.sweep.register("uid", SPEC, BASELINE)
+    bench.run(30)
+    assert bench.verdict() is Verdict.HEALTHY
+    assert bench.sweep.source_problem("uid") is None
+    assert bench.sweep.source_problem("broken") is not None
+
+
+def test_a_declaration_that_cannot_work_is_its_own_problem(bench: Bench) -> None:
+    bench.sources.refuses = Stall("NoPrometheus", "no Prometheus is known")
+    bench.sweep.register("uid", SPEC, BASELINE)
+    bench.sweep.run_once()
+    problem = bench.sweep.source_problem("uid")
+    assert isinstance(problem, Stall)
+    bench.sources.refuses = None
+    bench.sweep.register("uid", SPEC, BASELINE)
+    bench.run(1)
+    assert bench.sweep.source_problem("uid") is None
+
+
+def test_a_source_that_answers_without_this_job_says_no_series(bench: Bench) -> None:
+    bench.sweep.register("uid", SPEC, BASELINE)
+    bench.sweep.run_once()
+    problem = bench.sweep.source_problem("uid")
+    assert problem is not None
+    assert problem.reason == "NoSeries"
+    assert "team-a/gpt" in problem.message
+    assert bench.verdict() is Verdict.NO_DATA
+
+
+def test_the_thread_sweeps_and_stops_cleanly(bench: Bench) -> None:
+    swept = threading.Event()
+    bench.metrics.add(JOB, Reading(bench.now_s - 10, {Signal.MFU: 0.46}))
+    plain = bench.metrics.latest
+
+    def latest(*arguments: object) -> object:
+        swept.set()
+        return plain(*arguments)  # type: ignore[arg-type]
+
+    bench.metrics.latest = latest  # type: ignore[assignment, method-assign]
+    bench.sweep.register("uid", SPEC, BASELINE)
+    bench.sweep.start()
+    assert swept.wait(10)
+    bench.sweep.stop()
+    assert bench.sweep.finished_s == bench.now_s
+    assert bench.sweep.readings("uid")
