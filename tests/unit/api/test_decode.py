@@ -1,0 +1,194 @@
+"""A spec as the API server stores it, with its defaults, becomes a BaselineSpec; a bad one names its field."""
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from mfu_operator.api import decode
+from mfu_operator.errors import Stall
+from mfu_operator.model.baseline import (
+    ApplicationRef,
+    BaselineSpec,
+    Comparable,
+    Detection,
+    ForgeKind,
+    Level,
+    MetricsSource,
+    Profiling,
+    ProfilingMode,
+    RecordPlan,
+    Remediation,
+    RemediationMode,
+    SecretRef,
+    Spread,
+    WorkloadRef,
+)
+
+MINIMAL: dict[str, Any] = {
+    "metadata": {"namespace": "training", "name": "gpt-small"},
+    "spec": {
+        "workload": {"apiVersion": "batch/v1", "kind": "Job", "name": "gpt-small"},
+        "comparable": {"model": "gpt-small"},
+        "baseline": {"record": {}},
+    },
+}
+
+
+def body(**sections: Any) -> dict[str, Any]:
+    changed = deepcopy(MINIMAL)
+    changed["spec"] |= sections
+    return changed
+
+
+def test_a_minimal_spec_takes_every_default() -> None:
+    assert decode.spec(MINIMAL) == BaselineSpec(
+        workload=WorkloadRef("batch/v1", "Job", "training", "gpt-small"),
+        comparable=Comparable(model="gpt-small"),
+        record=RecordPlan(duration_s=1800.0, warmup_s=300.0, runs=1),
+    )
+
+
+def test_a_full_spec() -> None:
+    full = body(
+        workload={"apiVersion": "batch/v1", "kind": "Job", "name": "gpt", "container": "trainer"},
+        comparable={
+            "model": "gpt",
+            "gpu": "H100",
+            "gpuCount": 8,
+            "worldSize": 64,
+            "globalBatch": 512,
+            "sequenceLength": 4096,
+            "precision": "bf16",
+            "parallelism": {"tp": 8, "pp": 1},
+        },
+        baseline={
+            "values": {
+                "mfu": 0.46,
+                "stepTimeSeconds": 1,
+                "tokensPerSecondPerGpu": 12000,
+                "spread": {"within": 0.01, "between": 0.004, "slow": 0, "runs": 5},
+            }
+        },
+        metrics={
+            "prometheus": {"address": "https://mimir.example/prometheus/", "tenant": "ml", "secretRef": {"name": "m"}},
+            "profile": "mfu_probe",
+            "names": {"mfu": "train_mfu"},
+            "labels": {"pod": "exported_pod"},
+        },
+        detection={"tolerance": "5%", "sustain": "2m", "confirm": "3m", "recover": "4m", "warmup": "30s"},
+        profiling={
+            "mode": "Off",
+            "steps": 6,
+            "warmupSteps": 0,
+            "deadline": "5m",
+            "image": "profiler@sha256:1",
+            "command": ["python", "train.py"],
+            "env": {"EMPTY": ""},
+            "writableVolumes": ["scratch"],
+            "priorityClassName": "low",
+        },
+        remediation={
+            "mode": "PullRequest",
+            "application": {"kind": "Application", "namespace": "argocd", "name": "gpt"},
+            "forge": {"kind": "Gitea", "address": "http://git.example", "secretRef": {"name": "git"}},
+            "repository": "http://git.example/ml/config.git",
+            "branch": "main",
+            "path": "apps/gpt",
+            "coolDown": "1h",
+        },
+        suspend=True,
+    )
+    assert decode.spec(full) == BaselineSpec(
+        workload=WorkloadRef("batch/v1", "Job", "training", "gpt", "trainer"),
+        comparable=Comparable("gpt", "H100", 8, 64, 512, 4096, "bf16", {"tp": 8, "pp": 1}),
+        declared=Level(0.46, 1.0, 12000.0),
+        declared_spread=Spread(0.01, 0.004, 0.0, 5),
+        metrics=MetricsSource(
+            "https://mimir.example/prometheus",
+            SecretRef("m"),
+            "ml",
+            "mfu_probe",
+            {"mfu": "train_mfu"},
+            {"pod": "exported_pod"},
+        ),
+        detection=Detection(0.05, 120.0, 180.0, 240.0, 30.0),
+        profiling=Profiling(
+            ProfilingMode.OFF,
+            6,
+            0,
+            300.0,
+            "profiler@sha256:1",
+            ("python", "train.py"),
+            {"EMPTY": ""},
+            ("scratch",),
+            "low",
+        ),
+        remediation=Remediation(
+            RemediationMode.PULL_REQUEST,
+            ApplicationRef("Application", "argocd", "gpt"),
+            ForgeKind.GITEA,
+            "http://git.example",
+            SecretRef("git"),
+            "http://git.example/ml/config.git",
+            "main",
+            "apps/gpt",
+            3600.0,
+        ),
+        suspend=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("sections", "named"),
+    [
+        ({"workload": {"apiVersion": "batch/v1", "kind": "Job"}}, "spec.workload.name is missing"),
+        ({"workload": "gpt"}, "spec.workload is 'gpt'; write a mapping"),
+        ({"comparable": {}}, "spec.comparable.model is missing"),
+        ({"comparable": {"model": "g", "gpuCount": 1.5}}, "spec.comparable.gpuCount is 1.5"),
+        ({"comparable": {"model": "g", "parallelism": {"tp": 0}}}, "spec.comparable.parallelism.tp is 0"),
+        ({"baseline": {}}, "spec.baseline must have exactly one"),
+        ({"baseline": {"record": {}, "values": {"mfu": 0.4}}}, "spec.baseline must have exactly one"),
+        ({"baseline": {"values": {}}}, "spec.baseline.values.mfu is missing"),
+        ({"baseline": {"values": {"mfu": 46}}}, "write the ratio (0.46)"),
+        ({"baseline": {"values": {"mfu": float("nan")}}}, "spec.baseline.values.mfu cannot be read"),
+        (
+            {"baseline": {"values": {"mfu": 0.4, "spread": {"slow": 0}}}},
+            "spec.baseline.values.spread.within is missing",
+        ),
+        ({"baseline": {"record": {"duration": "0s"}}}, "spec.baseline.record.duration is zero"),
+        ({"detection": {"tolerance": "0.05"}}, "spec.detection.tolerance cannot be read"),
+        ({"detection": {"tolerance": "60%"}}, "spec.detection.tolerance is 60.000%"),
+        ({"detection": {"sustain": "ten"}}, "spec.detection.sustain cannot be read"),
+        ({"detection": {"sustain": 600}}, "spec.detection.sustain cannot be read: 600 is no text"),
+        ({"profiling": {"steps": 3}}, "spec.profiling.steps is 3; write at least 5"),
+        ({"profiling": {"mode": "Sometimes"}}, "write one of Off, Auto"),
+        ({"profiling": {"command": "python train.py"}}, "spec.profiling.command cannot be read"),
+        ({"profiling": {"env": {"N": 4}}}, "spec.profiling.env.N is 4; write a text"),
+        ({"remediation": {"mode": "PullRequest"}}, "spec.remediation.forge.secretRef is missing"),
+        (
+            {"remediation": {"repository": "https://me:pw@git.example/a.git"}},
+            "spec.remediation.repository holds credent",
+        ),
+        ({"remediation": {"forge": {"address": "git.example"}}}, "spec.remediation.forge.address is no web address"),
+        ({"remediation": {"path": "../other"}}, "spec.remediation.path is '../other'"),
+        (
+            {"remediation": {"application": {"kind": "HelmRelease", "namespace": "a", "name": "b"}}},
+            "write Application (Argo CD) or Kustomization (Flux)",
+        ),
+        ({"metrics": {"names": {"mfus": "x"}}}, "spec.metrics.names.mfus is unknown; the keys are mfu,"),
+        ({"metrics": {"prometheus": {"address": "http://u:secret@prom"}}}, "spec.metrics.prometheus.address holds"),
+        ({"suspend": "yes"}, "spec.suspend is 'yes'; write true or false"),
+    ],
+)
+def test_a_bad_field_is_named_with_what_to_write(sections: dict[str, Any], named: str) -> None:
+    with pytest.raises(Stall) as caught:
+        decode.spec(body(**sections))
+    assert caught.value.reason == "InvalidSpec"
+    assert named in caught.value.message
+    assert "secret@" not in caught.value.message and "me:pw" not in caught.value.message
+
+
+def test_a_body_without_a_namespace_is_refused() -> None:
+    with pytest.raises(Stall, match=r"metadata\.namespace"):
+        decode.spec({"spec": MINIMAL["spec"]})
