@@ -1,0 +1,53 @@
+"""A forge in memory, held to the same contract as the real ones."""
+
+from dataclasses import replace
+
+from mfu_operator.errors import MfuError, Retry
+from mfu_operator.model.proposal import Proposal, PullRequest, PullRequestState
+
+
+class ForgeDouble:
+    """Holds `pulls` and the `proposals` that opened them; `fails` is raised instead of every answer while it is set."""
+
+    def __init__(self) -> None:
+        self.pulls: list[PullRequest] = []
+        self.proposals: dict[int, Proposal] = {}
+        self.fails: MfuError | None = None
+
+    def find(self, branch: str) -> PullRequest | None:
+        self._fail()
+        return next((pull for pull in reversed(self.pulls) if pull.branch == branch), None)
+
+    def ensure(self, proposal: Proposal) -> PullRequest:
+        found = self.find(proposal.branch)
+        if found is not None:
+            return found
+        number = len(self.pulls) + 1
+        url = f"https://forge.invalid/team/models/pulls/{number}"
+        opened = PullRequest(number, url, proposal.branch, PullRequestState.OPEN, head_sha=f"{number:040x}")
+        self.pulls.append(opened)
+        self.proposals[number] = proposal
+        return opened
+
+    def get(self, number: int) -> PullRequest:
+        self._fail()
+        for pull in self.pulls:
+            if pull.number == number:
+                return pull
+        raise Retry("ForgeAccessDenied", f"there is no pull request {number}")
+
+    def close(self, number: int) -> None:
+        """A person says no."""
+        self._become(number, state=PullRequestState.CLOSED)
+
+    def merge(self, number: int, merge_sha: str = "f" * 40, at_s: float = 1_700_000_000.0) -> str:
+        """A person says yes."""
+        self._become(number, state=PullRequestState.MERGED, merge_sha=merge_sha, merged_at=at_s)
+        return merge_sha
+
+    def _become(self, number: int, **changes: object) -> None:
+        self.pulls = [replace(pull, **changes) if pull.number == number else pull for pull in self.pulls]  # type: ignore[arg-type]
+
+    def _fail(self) -> None:
+        if self.fails is not None:
+            raise self.fails

@@ -1,0 +1,267 @@
+"""HTTP answers of the four forges in the shapes of their own API descriptions, for httpx.MockTransport."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import unquote
+
+import httpx
+
+TOKEN = "right-token"
+REPOSITORY = "team/models"
+_AT = "2026-11-21T06:30:00Z"
+
+
+@dataclass
+class Pull:
+    """A pull request as a server keeps it."""
+
+    number: int
+    branch: str
+    base: str
+    title: str
+    body: str
+    state: str = "open"
+    labels: list[str] = field(default_factory=list)
+
+    @property
+    def merge_sha(self) -> str | None:
+        return f"{self.number:039x}e" if self.state == "merged" else None
+
+
+@dataclass
+class Server:
+    """One forge with one repository, its default branch `main`."""
+
+    pulls: list[Pull] = field(default_factory=list)
+    requests: list[httpx.Request] = field(default_factory=list)
+
+    def transport(self) -> httpx.MockTransport:
+        return httpx.MockTransport(self.handle)
+
+    def handle(self, request: httpx.Request) -> httpx.Response:
+        self.requests.append(request)
+        if TOKEN not in self.token(request):
+            return self.error(401, "Unauthorized")
+        for method, pattern, answer in self.routes():
+            found = re.fullmatch(pattern, unquote(request.url.raw_path.decode().partition("?")[0]))
+            if found and method == request.method:
+                return answer(request, *found.groups())
+        return self.error(404, "Not Found")
+
+    def token(self, request: httpx.Request) -> str:
+        return str(request.headers.get("authorization", ""))
+
+    def error(self, status: int, message: str) -> httpx.Response:
+        return httpx.Response(status, json={"message": message})
+
+    def routes(self) -> list[tuple[str, str, Callable[..., httpx.Response]]]:
+        raise NotImplementedError
+
+    def show(self, pull: Pull) -> Mapping[str, Any]:
+        raise NotImplementedError
+
+    def opened(self, branch: str, base: str, title: str, body: str) -> Pull:
+        pull = Pull(len(self.pulls) + 1, branch, base, title, body)
+        self.pulls.append(pull)
+        return pull
+
+    def has_open(self, branch: str) -> bool:
+        return any(pull.branch == branch and pull.state == "open" for pull in self.pulls)
+
+    def answer(self, number: str) -> httpx.Response:
+        found = [pull for pull in self.pulls if pull.number == int(number)]
+        return httpx.Response(200, json=self.show(found[0])) if found else self.error(404, "Not Found")
+
+    def newest(self, branch: str | None = None) -> list[Mapping[str, Any]]:
+        return [self.show(pull) for pull in reversed(self.pulls) if branch in (None, pull.branch)]
+
+
+class GiteaServer(Server):
+    """Gitea: no filter by branch, `label` keeps the branch's name, a duplicate is 409, a deleted branch loses `ref`."""
+
+    root = f"/api/v1/repos/{REPOSITORY}"
+
+    def routes(self) -> list[tuple[str, str, Callable[..., httpx.Response]]]:
+        return [
+            ("GET", self.root, lambda request: httpx.Response(200, json={"default_branch": "main"})),
+            ("GET", f"{self.root}/pulls", self._list),
+            ("GET", f"{self.root}/pulls/(\\d+)", lambda request, number: self.answer(number)),
+            ("POST", f"{self.root}/pulls", self._open),
+            (
+                "GET",
+                f"{self.root}/labels",
+                lambda request: httpx.Response(200, json=[{"id": 7, "name": "mfu-operator"}]),
+            ),
+        ]
+
+    def show(self, pull: Pull) -> Mapping[str, Any]:
+        merged = pull.state == "merged"
+        return {
+            "number": pull.number,
+            "html_url": f"https://git.example.org/{REPOSITORY}/pulls/{pull.number}",
+            "title": pull.title,
+            "body": pull.body,
+            "state": "open" if pull.state == "open" else "closed",
+            "merged": merged,
+            "merged_at": _AT if merged else None,
+            "merge_commit_sha": pull.merge_sha,
+            "head": {
+                "label": pull.branch,
+                "ref": f"refs/pull/{pull.number}/head" if merged else pull.branch,
+                "sha": f"{pull.number:040x}",
+                "repo_id": 3,
+            },
+            "base": {"label": pull.base, "ref": pull.base, "sha": "0" * 40, "repo_id": 3},
+        }
+
+    def _list(self, request: httpx.Request) -> httpx.Response:
+        page, limit = int(request.url.params["page"]), int(request.url.params["limit"])
+        return httpx.Response(200, json=self.newest()[(page - 1) * limit : page * limit])
+
+    def _open(self, request: httpx.Request) -> httpx.Response:
+        body = json.loads(request.content)
+        if self.has_open(body["head"]):
+            return self.error(409, "pull request already exists for these targets")
+        pull = self.opened(body["head"], body["base"], body["title"], body["body"])
+        pull.labels = [str(label) for label in body["labels"]]
+        return httpx.Response(201, json=self.show(pull))
+
+
+class GitHubServer(Server):
+    """GitHub: filters by `owner:branch`, a duplicate is 422, `merged` is absent from lists."""
+
+    root = f"/repos/{REPOSITORY}"
+
+    def routes(self) -> list[tuple[str, str, Callable[..., httpx.Response]]]:
+        return [
+            ("GET", self.root, lambda request: httpx.Response(200, json={"default_branch": "main"})),
+            ("GET", f"{self.root}/pulls", self._list),
+            ("GET", f"{self.root}/pulls/(\\d+)", lambda request, number: self.answer(number)),
+            ("POST", f"{self.root}/pulls", self._open),
+            ("POST", f"{self.root}/issues/(\\d+)/labels", self._label),
+        ]
+
+    def show(self, pull: Pull) -> Mapping[str, Any]:
+        return {
+            "number": pull.number,
+            "html_url": f"https://github.com/{REPOSITORY}/pull/{pull.number}",
+            "state": "open" if pull.state == "open" else "closed",
+            "merged_at": _AT if pull.state == "merged" else None,
+            "merge_commit_sha": pull.merge_sha or "a" * 40,
+            "head": {"ref": pull.branch, "sha": f"{pull.number:040x}"},
+            "base": {"ref": pull.base},
+        }
+
+    def _list(self, request: httpx.Request) -> httpx.Response:
+        assert request.url.params["state"] == "all"
+        owner, _, branch = request.url.params["head"].partition(":")
+        return httpx.Response(200, json=self.newest(branch) if owner == "team" else [])
+
+    def _open(self, request: httpx.Request) -> httpx.Response:
+        body = json.loads(request.content)
+        if self.has_open(body["head"]):
+            message = "A pull request already exists for team:branch."
+            return httpx.Response(422, json={"message": "Validation Failed", "errors": [{"message": message}]})
+        return httpx.Response(201, json=self.show(self.opened(body["head"], body["base"], body["title"], body["body"])))
+
+    def _label(self, request: httpx.Request, number: str) -> httpx.Response:
+        self.pulls[int(number) - 1].labels = json.loads(request.content)["labels"]
+        return httpx.Response(200, json=[])
+
+
+class GitLabServer(Server):
+    """GitLab: merge requests by iid, the project's path as one escaped segment, a duplicate is 409."""
+
+    root = f"/api/v4/projects/{REPOSITORY}"
+
+    def token(self, request: httpx.Request) -> str:
+        return str(request.headers.get("private-token", ""))
+
+    def routes(self) -> list[tuple[str, str, Callable[..., httpx.Response]]]:
+        return [
+            ("GET", self.root, lambda request: httpx.Response(200, json={"default_branch": "main"})),
+            ("GET", f"{self.root}/merge_requests", self._list),
+            ("GET", f"{self.root}/merge_requests/(\\d+)", lambda request, number: self.answer(number)),
+            ("POST", f"{self.root}/merge_requests", self._open),
+        ]
+
+    def show(self, pull: Pull) -> Mapping[str, Any]:
+        merged = pull.state == "merged"
+        return {
+            "id": 4000 + pull.number,
+            "iid": pull.number,
+            "web_url": f"https://gitlab.com/{REPOSITORY}/-/merge_requests/{pull.number}",
+            "state": {"open": "opened"}.get(pull.state, pull.state),
+            "source_branch": pull.branch,
+            "target_branch": pull.base,
+            "source_project_id": 9,
+            "target_project_id": 9,
+            "sha": f"{pull.number:040x}",
+            "merge_commit_sha": pull.merge_sha,
+            "squash_commit_sha": None,
+            "merged_at": _AT if merged else None,
+        }
+
+    def _list(self, request: httpx.Request) -> httpx.Response:
+        assert b"team%2Fmodels" in request.url.raw_path
+        return httpx.Response(200, json=self.newest(request.url.params["source_branch"]))
+
+    def _open(self, request: httpx.Request) -> httpx.Response:
+        body = json.loads(request.content)
+        if self.has_open(body["source_branch"]):
+            message = ["Another open merge request already exists for this source branch: !1"]
+            return httpx.Response(409, json={"message": message})
+        pull = self.opened(body["source_branch"], body["target_branch"], body["title"], body["description"])
+        pull.labels = body["labels"].split(",")
+        return httpx.Response(201, json=self.show(pull))
+
+
+class BitbucketServer(Server):
+    """Bitbucket Cloud: a query language, `values` in pages, DECLINED for closed, a creation again is the same."""
+
+    root = f"/2.0/repositories/{REPOSITORY}"
+
+    def error(self, status: int, message: str) -> httpx.Response:
+        return httpx.Response(status, json={"type": "error", "error": {"message": message}})
+
+    def routes(self) -> list[tuple[str, str, Callable[..., httpx.Response]]]:
+        return [
+            ("GET", f"{self.root}/pullrequests", self._list),
+            ("GET", f"{self.root}/pullrequests/(\\d+)", lambda request, number: self.answer(number)),
+            ("POST", f"{self.root}/pullrequests", self._open),
+        ]
+
+    def show(self, pull: Pull) -> Mapping[str, Any]:
+        merged = pull.state == "merged"
+        return {
+            "id": pull.number,
+            "state": {"open": "OPEN", "merged": "MERGED"}.get(pull.state, "DECLINED"),
+            "links": {"html": {"href": f"https://bitbucket.org/{REPOSITORY}/pull-requests/{pull.number}"}},
+            "source": {
+                "branch": {"name": pull.branch},
+                "commit": {"hash": f"{pull.number:012x}"},
+                "repository": {"full_name": REPOSITORY},
+            },
+            "destination": {"branch": {"name": pull.base}, "repository": {"full_name": REPOSITORY}},
+            "merge_commit": {"hash": (pull.merge_sha or "")[:12]} if merged else None,
+            "updated_on": datetime(2026, 11, 21, 6, 30, tzinfo=UTC).isoformat(),
+        }
+
+    def _list(self, request: httpx.Request) -> httpx.Response:
+        query = request.url.params["q"]
+        assert "DECLINED" in query, "without a state only open ones are told"
+        found = re.search(r'source\.branch\.name = "([^"]+)"', query)
+        assert found is not None
+        return httpx.Response(200, json={"values": self.newest(found[1])})
+
+    def _open(self, request: httpx.Request) -> httpx.Response:
+        body = json.loads(request.content)
+        branch = body["source"]["branch"]["name"]
+        existing = [pull for pull in self.pulls if pull.branch == branch and pull.state == "open"]
+        base = body.get("destination", {"branch": {"name": "main"}})["branch"]["name"]
+        pull = existing[0] if existing else self.opened(branch, base, body["title"], body["description"])
+        return httpx.Response(201, json=self.show(pull))
