@@ -301,8 +301,15 @@ def _same_measure(
         and watched.source is source
         and watched.spec.detection == spec.detection
         and _measure(watched.baseline) == _measure(baseline)
-        and watched.recording_since_s == recording_since_s
+        and _covers(watched.recording_since_s, recording_since_s)
     )
+
+
+def _covers(kept_since_s: float | None, wanted_since_s: float | None) -> bool:
+    """Whether readings kept since one moment serve a recording that began at the other."""
+    if kept_since_s is None or wanted_since_s is None:
+        return kept_since_s is wanted_since_s
+    return kept_since_s <= wanted_since_s
 
 
 def _measure(baseline: Baseline | None) -> object:

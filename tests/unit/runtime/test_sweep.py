@@ -164,6 +164,14 @@ def test_a_recording_survives_a_restart(bench: Bench) -> None:
     assert len(bench.sweep.readings("uid")) == 240
 
 
+def test_a_recording_that_is_said_to_begin_a_little_later_keeps_what_it_has(bench: Bench) -> None:
+    for _ in range(5):
+        bench.sweep.register("uid", SPEC, None, recording_since_s=bench.now_s)
+        bench.run(1)
+    assert bench.sweep.filled("uid")
+    assert len(bench.sweep.readings("uid")) == 10
+
+
 def test_readings_while_a_gate_is_closed_count_nothing(bench: Bench) -> None:
     bench.sweep.register("uid", SPEC, BASELINE)
     bench.run(30)
