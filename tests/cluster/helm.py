@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.cluster.process import CommandFailed, output_of
+from tests.cluster.process import output_of
 from tests.cluster.toolchain import go_binaries
 
 _INSTALL_TIMEOUT_S = 180
@@ -88,6 +88,3 @@ class Helm:
             "KUBECONFIG": str(self._kubeconfig) if self._kubeconfig else nowhere,
             **folders,
         }
-
-
-__all__ = ["CommandFailed", "Helm"]

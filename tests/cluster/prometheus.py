@@ -28,9 +28,10 @@ class QueryFailedError(RuntimeError):
 class Prometheus:
     """One Prometheus on one address.
 
-    It scrapes every running pod annotated ``prometheus.io/scrape: "true"`` at its annotated ``prometheus.io/port``
-    (and ``prometheus.io/path``, by default ``/metrics``). Its series carry the labels ``namespace``, ``pod``,
-    ``container``, ``node`` and, for pods of a Job, ``job_name``.
+    It scrapes every running pod annotated ``prometheus.io/scrape: "true"`` at its annotated ``prometheus.io/port``,
+    which one of its containers must declare as a ``containerPort`` (and at ``prometheus.io/path``, by default
+    ``/metrics``). The series carry the labels ``namespace``, ``pod``, ``container`` (the one that declares the port),
+    ``node`` and, for pods of a Job, ``job_name``.
 
     Attributes:
         url: Where it serves its pages and its API; the same address for host and pods.
@@ -146,13 +147,12 @@ def scrape_settings(kubeconfig: Path, interval_s: int, extra_targets: Sequence[s
 
 
 def _pod_relabelling() -> list[dict[str, Any]]:
-    """Keep the annotated port of running pods only; a pod that declares no port at all is taken as it is annotated."""
+    """Keep of each running pod the container that declares the annotated port; any other would be scraped as well."""
     declared, annotated = f"{_POD}_container_port_number", f"{_POD}_annotation_prometheus_io_port"
     return [
         {"action": "keep", "source_labels": [f"{_POD}_annotation_prometheus_io_scrape"], "regex": "true"},
         {"action": "keep", "source_labels": [f"{_POD}_phase"], "regex": "Running"},
         {"action": "drop", "source_labels": [f"{_POD}_container_init"], "regex": "true"},
-        {"source_labels": [declared, annotated], "regex": ";(.+)", "target_label": declared},
         {"action": "keepequal", "source_labels": [annotated], "target_label": declared},
         {"source_labels": [f"{_POD}_ip", annotated], "separator": ":", "target_label": "__address__"},
         {
