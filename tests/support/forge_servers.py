@@ -12,6 +12,7 @@ import httpx
 
 TOKEN = "right-token"
 REPOSITORY = "team/models"
+_LABEL = {"id": 7, "name": "mfu-operator"}
 _AT = "2026-11-21T06:30:00Z"
 
 
@@ -94,7 +95,7 @@ class GiteaServer(Server):
             (
                 "GET",
                 f"{self.root}/labels",
-                lambda request: httpx.Response(200, json=[{"id": 7, "name": "mfu-operator"}]),
+                lambda request: httpx.Response(200, json=[_LABEL]),
             ),
         ]
 

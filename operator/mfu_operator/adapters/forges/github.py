@@ -21,7 +21,7 @@ class GitHub:
         root = "https://api.github.com" if address.host == "github.com" else f"{address.web}/api/v3"
         headers = {
             "Authorization": f"Bearer {credentials.password}",
-            "Accept": "application/vnd.github+json",
+            "Accept": "application/vnd.github+json, application/json;q=0.9",
             "X-GitHub-Api-Version": "2022-11-28",
         }
         self._owner = address.owner
