@@ -20,7 +20,8 @@ LOG_TAIL_BYTES = 1024
 
 def copy_tools() -> list[str]:
     """The command of the container that puts the recorder into the shared folder."""
-    return ["/bin/sh", "-c", f"mkdir -p {SHARED}/out {SHARED}/tmp && cp -a {TOOLS}/. {SHARED}/"]
+    script = f"mkdir -p {SHARED}/out {SHARED}/tmp && chmod 1777 {SHARED}/out {SHARED}/tmp && cp -r {TOOLS}/. {SHARED}/"
+    return ["/bin/sh", "-c", script]
 
 
 def record(command: Sequence[str]) -> list[str]:

@@ -4,7 +4,7 @@ the person's answer to it, recovery."""
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from mfu_operator.errors import Wait
+from mfu_operator.errors import AskPerson, Wait
 from mfu_operator.gitops.window import window
 from mfu_operator.model.baseline import ProfilingMode, RemediationMode
 from mfu_operator.model.condition import Event
@@ -113,7 +113,11 @@ def propose(world: World) -> Step | None:
     if world.source_problem is not None:
         raise world.source_problem
     if world.source is None:
-        return None
+        raise AskPerson(
+            "NotManagedByGitOps",
+            "no Argo CD application or Flux kustomization deploys this workload, so there is no commit to revert; "
+            "name it in spec.remediation.application",
+        )
     _cool_down(world)
     if world.status.known_good is None:
         blocked = (
@@ -128,6 +132,8 @@ def propose(world: World) -> Step | None:
 def hear_answer(world: World) -> Step | None:
     """Note what became of the pull request. Closed without merging is a person's no, and final."""
     incident, found = opened(world), world.pull_request
+    if world.answer_problem is not None:
+        raise world.answer_problem
     proposal = incident.proposal
     if proposal is None or found is None or proposal.state is found.state:
         return None

@@ -56,10 +56,10 @@ def observed(world: World, profile: ProfileFact) -> ProfileFact | None:
     if job.phase is not JobPhase.SUCCEEDED:
         return None
     try:
-        account = compact.decode(job.result or "")
+        account, hardware = compact.decode(job.result or ""), compact.hardware(job.result or "")
     except Unreadable as error:
         return replace(profile, failure=(error.reason, error.message))
-    return replace(profile, account=account)
+    return replace(profile, account=account, hardware=hardware)
 
 
 def retry_due(world: World, profile: ProfileFact) -> bool:

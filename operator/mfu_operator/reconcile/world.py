@@ -42,7 +42,8 @@ class Defaults:
 class World:
     """One tick's knowledge. None where a thing was not asked for or does not exist.
 
-    `problem` is what kept this tick from measuring, `source_problem` from learning where the configuration comes from.
+    `problem` is what kept this tick from measuring, `source_problem` from learning where the configuration comes from,
+    `answer_problem` from asking for the pull request.
     """
 
     now_s: float
@@ -58,3 +59,4 @@ class World:
     source: Source | None = None
     source_problem: MfuError | None = None
     pull_request: PullRequest | None = None
+    answer_problem: MfuError | None = None

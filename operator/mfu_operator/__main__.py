@@ -1,0 +1,19 @@
+"""`python -m mfu_operator run` is the operator; every other word is the command line's (`kubectl mfu`)."""
+
+import sys
+
+
+def main() -> None:
+    """Run the operator, or hand over to the command line."""
+    if sys.argv[1:2] == ["run"]:
+        from mfu_operator.handlers.run import run
+
+        run()
+    else:
+        from mfu_operator.cli.main import main as command_line
+
+        command_line()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""Reading TrainingBaselines for the command line, with the caller's own rights."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kubernetes import client, config
+from kubernetes.client.exceptions import ApiException
+from kubernetes.config.config_exception import ConfigException
+
+from mfu_operator.adapters.cluster import connect
+from mfu_operator.adapters.cluster.failures import translated
+from mfu_operator.api.group import GROUP, PLURAL, VERSION
+from mfu_operator.errors import Stall
+
+TIMEOUT_S = 15.0
+
+
+def one(namespace: str | None, name: str) -> Mapping[str, Any]:
+    """One TrainingBaseline.
+
+    Raises:
+        Stall: BaselineNotFound, NoCluster, ClusterAccessDenied.
+        Retry: ClusterUnreachable.
+    """
+    api = client.CustomObjectsApi(connect())
+    where = namespace or current_namespace()
+    with translated(f"reading TrainingBaseline {where}/{name}"):
+        try:
+            found: Any = api.get_namespaced_custom_object(
+                GROUP, VERSION, where, PLURAL, name, _request_timeout=TIMEOUT_S
+            )
+        except ApiException as error:
+            if error.status != 404:
+                raise
+            raise Stall(
+                "BaselineNotFound", f"no TrainingBaseline {name!r} in namespace {where!r}; kubectl get tb -A lists them"
+            ) from None
+    return dict(found)
+
+
+def several(namespace: str | None, everywhere: bool) -> Sequence[Mapping[str, Any]]:
+    """The TrainingBaselines of a namespace, or of all."""
+    api = client.CustomObjectsApi(connect())
+    with translated("listing TrainingBaselines"):
+        found: Any = (
+            api.list_cluster_custom_object(GROUP, VERSION, PLURAL, _request_timeout=TIMEOUT_S)
+            if everywhere
+            else api.list_namespaced_custom_object(
+                GROUP, VERSION, namespace or current_namespace(), PLURAL, _request_timeout=TIMEOUT_S
+            )
+        )
+    items: list[Mapping[str, Any]] = found["items"]
+    return items
+
+
+def current_namespace() -> str:
+    """The namespace of the kubeconfig's current context."""
+    try:
+        _, context = config.list_kube_config_contexts()  # type: ignore[no-untyped-call]
+    except ConfigException:
+        return "default"
+    return str(context["context"].get("namespace") or "default")

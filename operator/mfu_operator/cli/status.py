@@ -1,0 +1,95 @@
+"""`kubectl mfu status`: every baseline in one line, or one of them as a story."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from mfu_operator.api import status as codec
+from mfu_operator.cli import baselines
+from mfu_operator.model.incident import Incident, Status
+
+COLOURS = {"Healthy": "green", "Regressed": "red", "NoData": "yellow", "NotComparable": "yellow"}
+COLUMNS = ("reading", "baseline", "change", "verdict", "bottleneck", "evidence", "progress", "pullRequest")
+HEADINGS = ("NAME", "MODEL", "NOW", "BASELINE", "CHANGE", "VERDICT", "BOTTLENECK", "EVIDENCE", "DOING", "PULL REQUEST")
+
+
+@click.command("status")
+@click.argument("name", required=False)
+@click.option("-n", "--namespace", help="The baselines' namespace; default: that of the current context.")
+@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Baselines of every namespace.")
+def status_command(name: str | None, namespace: str | None, everywhere: bool) -> None:
+    """Show how training is doing: one line per baseline, or with NAME its conditions and its incidents."""
+    console = Console(width=None if click.get_text_stream("stdout").isatty() else 240, highlight=False)
+    if name is None:
+        _list(console, baselines.several(namespace, everywhere), everywhere)
+    else:
+        _story(console, baselines.one(namespace, name))
+
+
+def _list(console: Console, found: Sequence[Mapping[str, Any]], everywhere: bool) -> None:
+    if not found:
+        console.print("No TrainingBaseline here. Samples: crds/samples; all namespaces: kubectl mfu status -A")
+        return
+    table = Table(box=None, pad_edge=False, show_edge=False)
+    for heading in ("NAMESPACE", *HEADINGS) if everywhere else HEADINGS:
+        table.add_column(heading, no_wrap=True)
+    for item in found:
+        told = item.get("status", {}).get("summary", {})
+        metadata = item["metadata"]
+        cells = [metadata["name"], item["spec"]["comparable"]["model"], *(told.get(column, "") for column in COLUMNS)]
+        row = [metadata["namespace"], *cells] if everywhere else cells
+        table.add_row(*(Text(cell, style=COLOURS.get(cell, "")) for cell in row))
+    console.print(table)
+
+
+def _story(console: Console, item: Mapping[str, Any]) -> None:
+    status = codec.decode(item.get("status"))
+    metadata = item["metadata"]
+    console.print(Text(f"{metadata['namespace']}/{metadata['name']}", style="bold"))
+    judgement = status.judgement
+    if judgement is not None:
+        console.print(Text(f"{judgement.verdict}: {judgement.message}", style=COLOURS.get(judgement.verdict, "")))
+        if judgement.smallest_visible_drop is not None:
+            console.print(f"The smallest loss that would be seen is {judgement.smallest_visible_drop:.1%}.")
+    _facts(console, status)
+    for condition in status.conditions:
+        console.print(f"  {condition.type}={condition.status} {condition.reason}: {condition.message}", soft_wrap=True)
+    for incident in (*((status.incident,) if status.incident else ()), *status.history):
+        _incident(console, incident)
+
+
+def _facts(console: Console, status: Status) -> None:
+    if status.known_good is not None:
+        known = status.known_good
+        story = f"last known good: {known.revision or 'no revision'} {', '.join(known.images)}"
+        console.print(story, soft_wrap=True)
+    if status.healthy_profile is not None and status.healthy_profile.account is not None:
+        account = status.healthy_profile.account
+        console.print(f"healthy step: {account.mean_ns / 1e6:.2f} ms over {account.count} steps")
+
+
+def _incident(console: Console, incident: Incident) -> None:
+    console.print(Text(f"incident {incident.id}: {incident.drop:.1%} slower", style="bold"))
+    if incident.diagnosis is not None:
+        console.print(f"  {incident.diagnosis.bottleneck} / {incident.diagnosis.cause}")
+    if incident.suspect is not None:
+        console.print(
+            f"  suspect {incident.suspect.sha[:12]} {incident.suspect.subject!r} by {incident.suspect.author}"
+        )
+    if incident.proposal is not None:
+        where = incident.proposal.url or f"dry run: {incident.proposal.title}"
+        console.print(f"  proposal {where} {incident.proposal.state or ''}", soft_wrap=True)
+    if incident.blocked is not None:
+        console.print(f"  no proposal: {incident.blocked[0]}: {incident.blocked[1]}", soft_wrap=True)
+    if incident.recovery is not None:
+        recovery = incident.recovery
+        console.print(
+            f"  recovered: {recovery.signal} {recovery.before:.4g} before, {recovery.regressed:.4g} regressed, "
+            f"{recovery.after:.4g} after; {recovery.gpu_hours_lost:.3g} device-hours lost; "
+            f"{recovery.single_variable or ''}",
+            soft_wrap=True,
+        )

@@ -1,0 +1,10 @@
+"""The only files that import kopf. Each handler reads, calls `runtime`, and writes the status back.
+
+startup   settings, adapters, the sweep and the Lease, made once and closed at cleanup
+baseline  one timer per TrainingBaseline
+probes    liveness
+"""
+
+from mfu_operator.handlers import baseline, probes, startup
+
+__all__ = ["baseline", "probes", "startup"]

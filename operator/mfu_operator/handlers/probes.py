@@ -1,0 +1,32 @@
+"""Liveness: a process whose sweep has stopped is not alive, whatever its sockets say."""
+
+import time
+from typing import Any
+
+import kopf
+
+from mfu_operator.handlers.shell import Shell
+from mfu_operator.runtime import telemetry
+
+MISSED_SWEEPS = 10
+"""Sweeps that may be missed before the kubelet restarts the pod: longer than any source's deadline."""
+
+LEAST_S = 120.0
+
+
+class SweepStoppedError(RuntimeError):
+    """The sweep has not ended for too long."""
+
+
+@kopf.on.probe(id="sweep")
+def sweep_is_alive(memo: kopf.Memo, **_: Any) -> str:
+    """When the last sweep ended; raises where that is too long ago."""
+    shell: Shell = memo.shell
+    finished_s = shell.hands.sweep.finished_s
+    if finished_s is None:
+        return "starting"
+    telemetry.LAST_SWEEP.set(finished_s)
+    age_s = time.time() - finished_s
+    if age_s > max(LEAST_S, MISSED_SWEEPS * shell.settings.sweep_interval_s):
+        raise SweepStoppedError(f"the last sweep ended {age_s:.0f} s ago")
+    return f"{age_s:.0f} s ago"

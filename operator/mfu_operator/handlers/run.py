@@ -1,0 +1,24 @@
+"""The operator process: kopf's loop over our handlers."""
+
+import logging
+
+import kopf
+
+from mfu_operator import handlers
+from mfu_operator.settings import from_environment
+
+LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
+
+
+def run() -> None:
+    """Run until told to stop. One process; with several replicas a Lease decides which of them acts."""
+    settings = from_environment()
+    logging.basicConfig(level=logging.INFO, format=LOG_FORMAT)
+    registered = [module.__name__ for module in (handlers.startup, handlers.baseline, handlers.probes)]
+    logging.getLogger(__name__).info("handlers: %s", ", ".join(registered))
+    kopf.run(
+        standalone=True,
+        clusterwide=not settings.watch_namespaces,
+        namespaces=settings.watch_namespaces,
+        liveness_endpoint=f"http://0.0.0.0:{settings.health_port}/healthz",
+    )

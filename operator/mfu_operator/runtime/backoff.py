@@ -1,0 +1,42 @@
+"""Waiting longer after each failure of the same thing."""
+
+from dataclasses import dataclass, field
+
+from mfu_operator.reconcile.conclude import Failure
+
+LONGEST_S = 300.0
+"""A cured cause is noticed within five minutes."""
+
+
+@dataclass(slots=True)
+class Backoff:
+    """The failures of one baseline, by condition. A new generation of the spec forgets them all."""
+
+    first_s: float
+    generation: int = 0
+    _failures: dict[str, tuple[Failure, int, float]] = field(default_factory=dict)
+
+    def due(self, condition: str, now_s: float) -> bool:
+        """Whether the step behind a condition may be tried."""
+        known = self._failures.get(condition)
+        return known is None or now_s >= known[2]
+
+    def fail(self, failure: Failure, now_s: float) -> None:
+        """Note a failure: the pause doubles from `first_s` up to five minutes."""
+        count = self._failures[failure.condition][1] + 1 if failure.condition in self._failures else 0
+        pause_s = min(LONGEST_S, self.first_s * 2**count)
+        self._failures[failure.condition] = (failure, count, now_s + pause_s)
+
+    def succeed(self, condition: str) -> None:
+        """Forget the failures of a condition."""
+        self._failures.pop(condition, None)
+
+    def renew(self, generation: int) -> None:
+        """Forget everything where the spec is another one."""
+        if generation != self.generation:
+            self.generation = generation
+            self._failures.clear()
+
+    def standing(self) -> tuple[Failure, ...]:
+        """What is failing, the oldest first."""
+        return tuple(failure for failure, _, _ in self._failures.values())

@@ -1,0 +1,158 @@
+"""Gathering one tick's world. What cannot be seen is None, with the reason beside it."""
+
+from dataclasses import replace
+
+from mfu_operator.detect.comparable import differences
+from mfu_operator.detect.record import record
+from mfu_operator.errors import MfuError, Retry
+from mfu_operator.model.baseline import ApplicationRef, Baseline, BaselineSpec
+from mfu_operator.model.commit import Source
+from mfu_operator.model.incident import ProfileFact, Recording, Status
+from mfu_operator.model.verdict import Gate
+from mfu_operator.model.workload import JobPhase, ProfilingJob, Workload
+from mfu_operator.ports import Delivery
+from mfu_operator.reconcile.needs import awaits_job, needs
+from mfu_operator.reconcile.refresh import declared_baseline
+from mfu_operator.reconcile.world import Need, World
+from mfu_operator.runtime.hands import Hands
+from mfu_operator.runtime.perform import credentials_of, forge_of
+
+
+def observe(hands: Hands, world: World) -> World:
+    """The world filled in: the workload, its readings, and what the next decision needs besides."""
+    if world.spec.suspend:
+        hands.sweep.forget(world.identity.uid)
+        return world
+    try:
+        world = replace(world, workload=_workload(hands, world.spec))
+        world = _measured(hands, world)
+    except MfuError as error:
+        return replace(world, problem=error)
+    for need in needs(world.spec, world.status, world.judgement):
+        world = _LOOKS[need](hands, world)
+    return world
+
+
+def _workload(hands: Hands, spec: BaselineSpec) -> Workload:
+    ref = spec.workload
+    found = hands.cluster.workload(ref)
+    if found is None:
+        raise Retry(
+            "WorkloadNotFound",
+            f"there is no {ref.kind} {ref.name!r} ({ref.api_version}) in namespace {ref.namespace!r}; create it or "
+            "correct spec.workload",
+        )
+    return found
+
+
+def _measured(hands: Hands, world: World) -> World:
+    identity, spec, status = world.identity, world.spec, world.status
+    baseline = declared_baseline(spec) or status.baseline
+    since_s = recording_since_s(spec, status, world.now_s)
+    hands.sweep.register(
+        identity.uid,
+        spec,
+        baseline,
+        credentials=credentials_of(hands.cluster, identity.namespace, spec.metrics.secret),
+        incident_since_s=status.incident.onset_at if status.incident else None,
+        recording_since_s=since_s,
+    )
+    if not hands.sweep.filled(identity.uid):
+        return replace(world, problem=hands.sweep.source_problem(identity.uid))
+    readings = hands.sweep.readings(identity.uid)
+    recorded: Baseline | Recording | None = None
+    if since_s is not None and spec.record is not None:
+        recorded = record(readings, spec.record, since_s, spec.detection)
+    assert world.workload is not None
+    info = readings[-1].info if readings else {}
+    unlike = differences(spec.comparable, info, world.workload.template, world.workload.labels)
+    return replace(
+        world,
+        recorded=recorded,
+        judgement=hands.sweep.judgement(identity.uid, world.now_s, unlike),
+        problem=hands.sweep.source_problem(identity.uid),
+    )
+
+
+def recording_since_s(spec: BaselineSpec, status: Status, now_s: float) -> float | None:
+    """When the recording in progress began; None where a baseline is declared or recorded already."""
+    if spec.record is None or status.baseline is not None:
+        return None
+    return status.recording.started_at if status.recording is not None else now_s
+
+
+def _see_job(hands: Hands, world: World) -> World:
+    profile = _awaited(world.status)
+    if profile is None:
+        return world
+    job = hands.cluster.profiling_job(world.identity.namespace, profile.job)
+    _gate(hands, world, profile, job)
+    return replace(world, job=job)
+
+
+def _awaited(status: Status) -> ProfileFact | None:
+    profile = status.incident.profile if status.incident is not None else status.healthy_profile
+    return profile if awaits_job(profile) else None
+
+
+def _gate(hands: Hands, world: World, profile: ProfileFact, job: ProfilingJob | None) -> None:
+    """Readings taken while our own Job shares a node with the run say nothing about the run."""
+    assert world.workload is not None
+    nodes = {pod.node for pod in world.workload.pods}
+    apart = job is not None and job.node is not None and job.node not in nodes
+    ends_s: float | None = None
+    if apart:
+        ends_s = profile.created_at
+    elif job is None or job.phase in (JobPhase.SUCCEEDED, JobPhase.FAILED):
+        ends_s = (job.finished_at if job else None) or world.now_s
+    hands.sweep.gate(world.identity.uid, Gate.PROFILING, profile.created_at, ends_s)
+
+
+def _see_source(hands: Hands, world: World) -> World:
+    try:
+        return replace(world, source=_source(hands, world))
+    except MfuError as error:
+        return replace(world, source_problem=error)
+
+
+def _source(hands: Hands, world: World) -> Source | None:
+    assert world.workload is not None
+    found = _delivered_by(hands, world)
+    if found is None:
+        return None
+    delivery, application = found
+    source = delivery.source(application, world.workload)
+    remediation = world.spec.remediation
+    return replace(
+        source,
+        repository=remediation.repository or source.repository,
+        branch=remediation.branch or source.branch,
+        path=source.path if remediation.path is None else remediation.path,
+    )
+
+
+def _delivered_by(hands: Hands, world: World) -> tuple[Delivery, ApplicationRef] | None:
+    named = world.spec.remediation.application
+    if named is not None:
+        return hands.deliveries[named.kind], named
+    assert world.workload is not None
+    for delivery in hands.deliveries.values():
+        application = delivery.application_of(world.workload)
+        if application is not None:
+            return delivery, application
+    return None
+
+
+def _see_pull_request(hands: Hands, world: World) -> World:
+    incident = world.status.incident
+    number = incident.proposal.number if incident is not None and incident.proposal is not None else None
+    try:
+        source = world.source or _source(hands, world)
+        if number is None or source is None:
+            return world
+        return replace(world, source=source, pull_request=forge_of(hands, world, source).get(number))
+    except MfuError as error:
+        return replace(world, answer_problem=error)
+
+
+_LOOKS = {Need.JOB: _see_job, Need.SOURCE: _see_source, Need.PULL_REQUEST: _see_pull_request}

@@ -1,0 +1,84 @@
+"""Effects done to the world. Each is an ensure: the same effect twice leaves the same world."""
+
+from mfu_operator.errors import Stall
+from mfu_operator.model.baseline import SecretRef
+from mfu_operator.model.commit import Source
+from mfu_operator.model.verdict import Gate
+from mfu_operator.ports import Cluster, Credentials, Forge, Repository
+from mfu_operator.reconcile.effects import (
+    CommitsRead,
+    Effect,
+    EnsureJob,
+    EnsurePullRequest,
+    JobEnsured,
+    Outcome,
+    Previewed,
+    PreviewProposal,
+    Proposed,
+    ReadCommits,
+)
+from mfu_operator.reconcile.world import World
+from mfu_operator.runtime.hands import Hands
+
+
+def perform(hands: Hands, world: World, effect: Effect) -> Outcome:
+    """Do it.
+
+    Raises:
+        MfuError: what stood in the way; nothing is left half done that doing it again would not complete.
+    """
+    match effect:
+        case EnsureJob():
+            hands.cluster.ensure_job(effect.manifest)
+            hands.sweep.gate(world.identity.uid, Gate.PROFILING, world.now_s)
+            return JobEnsured()
+        case ReadCommits():
+            return CommitsRead(
+                hands.repository.commits(
+                    effect.source, effect.good, effect.bad, forge_credentials(hands.cluster, world)
+                )
+            )
+        case PreviewProposal():
+            credentials = forge_credentials(hands.cluster, world)
+            return Previewed(hands.repository.preview(effect.source, effect.proposal, credentials))
+        case EnsurePullRequest():
+            return _ensure_pull_request(hands.repository, hands, world, effect)
+
+
+def forge_credentials(cluster: Cluster, world: World) -> Credentials | None:
+    """The credentials of spec.remediation.forge.secretRef, read now and not kept; None where none is referred to."""
+    return credentials_of(cluster, world.identity.namespace, world.spec.remediation.secret)
+
+
+def credentials_of(cluster: Cluster, namespace: str, secret: SecretRef | None) -> Credentials | None:
+    """The credentials in a Secret: `token` (with an optional `username`), or `username` and `password`.
+
+    Raises:
+        Stall: CredentialsMissing, where the Secret or its keys are not there.
+    """
+    if secret is None:
+        return None
+    data = cluster.secret(namespace, secret.name)
+    password = data.get("token") or data.get("password")
+    if not password:
+        raise Stall("CredentialsMissing", f"Secret {namespace}/{secret.name} has neither key token nor key password")
+    return Credentials(username=(data.get("username") or "").strip() or None, password=password.strip())
+
+
+def forge_of(hands: Hands, world: World, source: Source) -> Forge:
+    """The forge that holds the source's repository."""
+    remediation = world.spec.remediation
+    credentials = forge_credentials(hands.cluster, world)
+    return hands.forge(remediation.forge, source.repository, remediation.forge_address, credentials)
+
+
+def _ensure_pull_request(repository: Repository, hands: Hands, world: World, effect: EnsurePullRequest) -> Proposed:
+    """Look for the pull request first: a closed one is a person's no, and nothing is pushed then."""
+    forge = forge_of(hands, world, effect.source)
+    known = forge.find(effect.proposal.branch)
+    if known is not None:
+        return Proposed(known, "")
+    credentials = forge_credentials(hands.cluster, world)
+    diff = repository.preview(effect.source, effect.proposal, credentials)
+    repository.ensure_branch(effect.source, effect.proposal, credentials)
+    return Proposed(forge.ensure(effect.proposal), diff)

@@ -1,0 +1,100 @@
+"""One tick of one baseline: observe, decide, perform, conclude. At most one effect, and what follows from it."""
+
+from dataclasses import dataclass, replace
+
+from mfu_operator.errors import MfuError
+from mfu_operator.model.baseline import BaselineSpec
+from mfu_operator.model.condition import Event
+from mfu_operator.model.incident import Status
+from mfu_operator.reconcile.conclude import FAILED_CONDITION, Failure, conclude, failed
+from mfu_operator.reconcile.conditions import conditions
+from mfu_operator.reconcile.decide import decide
+from mfu_operator.reconcile.effects import Effect, Record
+from mfu_operator.reconcile.refresh import refresh
+from mfu_operator.reconcile.world import Defaults, Identity, World
+from mfu_operator.runtime.backoff import Backoff
+from mfu_operator.runtime.hands import Hands
+from mfu_operator.runtime.observe import observe
+from mfu_operator.runtime.perform import perform
+
+MOST_FACTS = 8
+"""Facts that one tick may record without an effect: more than an incident has, so only a loop would reach it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ticked:
+    """What a tick leaves: the status to write, what to tell, and what is failing."""
+
+    status: Status
+    events: tuple[Event, ...]
+    failures: tuple[Failure, ...]
+
+
+def tick(
+    hands: Hands,
+    defaults: Defaults,
+    identity: Identity,
+    spec: BaselineSpec,
+    status: Status,
+    backoff: Backoff,
+    now_s: float,
+) -> Ticked:
+    """Bring one baseline one step further. Never raises for what the world does: that becomes conditions."""
+    backoff.renew(identity.generation)
+    world = observe(hands, World(now_s, identity, spec, status, defaults))
+    status, events = refresh(world)
+    world = replace(world, status=status)
+    status, told = _step(hands, world, backoff)
+    failures = backoff.standing()
+    status = replace(status, conditions=conditions(world, status, failures))
+    return Ticked(status, (*events, *told), failures)
+
+
+def _step(hands: Hands, world: World, backoff: Backoff) -> tuple[Status, tuple[Event, ...]]:
+    events: tuple[Event, ...] = ()
+    for _ in range(MOST_FACTS):
+        try:
+            step = decide(world)
+        except MfuError as error:
+            return _after_failure(world, _condition_of_decision(world), error, backoff, events)
+        if step is None:
+            break
+        if not isinstance(step, Record):
+            status, told = _perform(hands, world, step, backoff)
+            return status, (*events, *told)
+        world, events = replace(world, status=step.status), (*events, *step.events)
+    return world.status, events
+
+
+def _perform(hands: Hands, world: World, effect: Effect, backoff: Backoff) -> tuple[Status, tuple[Event, ...]]:
+    """Perform an effect and what its conclusion asks for at once."""
+    events: tuple[Event, ...] = ()
+    following: Effect | None = effect
+    while following is not None:
+        condition = FAILED_CONDITION[type(following)]
+        if not backoff.due(condition, world.now_s):
+            break
+        try:
+            concluded = conclude(world, following, perform(hands, world, following))
+        except MfuError as error:
+            return _after_failure(world, condition, error, backoff, events)
+        backoff.succeed(condition)
+        world, events = replace(world, status=concluded.status), (*events, *concluded.events)
+        following = concluded.then
+    return world.status, events
+
+
+def _after_failure(
+    world: World, condition: str, error: MfuError, backoff: Backoff, events: tuple[Event, ...]
+) -> tuple[Status, tuple[Event, ...]]:
+    due = backoff.due(condition, world.now_s)
+    status, failure, told = failed(world, condition, error)
+    if failure is not None and due:
+        backoff.fail(failure, world.now_s)
+    return status, (*events, *told) if due else events
+
+
+def _condition_of_decision(world: World) -> str:
+    """A decision that fails while a diagnosis is there was about the proposal; before that, about the profile."""
+    incident = world.status.incident
+    return "ProposalFailed" if incident is not None and incident.diagnosis is not None else "ProfilingFailed"

@@ -1,0 +1,203 @@
+"""What the story and the end-to-end tests run on: cluster, services, images, and the operator by its chart.
+
+Without KUBECONFIG the cluster is built and started here; with it, that cluster is used, and Gitea, Argo CD and Prometheus
+run as programs of this machine beside it.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.cluster.argocd import ArgoCD
+from tests.cluster.cluster import Cluster
+from tests.cluster.gitea import Gitea
+from tests.cluster.helm import Helm
+from tests.cluster.images import ImageRef, build_archive, ensure_base
+from tests.cluster.kubectl import Kubectl
+from tests.cluster.prometheus import Prometheus
+from tests.cluster.toolchain import go_binaries, progress
+from tests.demo.foreign import ForeignCluster
+
+ROOT = Path(__file__).resolve().parents[2]
+OPERATOR_NAMESPACE = "mfu-system"
+STORE_NAMESPACE = "object-store"
+STORE_PORT = 18090
+SCRAPE_INTERVAL_S = 2
+
+IMAGES: Mapping[str, tuple[str, str | None]] = {
+    "mfu-operator": ("operator/Dockerfile", "operator"),
+    "mfu-profiler": ("operator/Dockerfile", "profiler"),
+    "demo-workload": ("tests/demo/workload/Dockerfile", None),
+}
+"""Dockerfile and target by image name."""
+
+FAST = {
+    "MFU_SWEEP_INTERVAL": "2",
+    "MFU_RECONCILE_INTERVAL": "2",
+}
+"""A story that takes minutes instead of an hour; ordinary settings of the chart."""
+
+
+@dataclass(frozen=True)
+class Environment:
+    """What runs, and how to reach it."""
+
+    cluster: Cluster | ForeignCluster
+    gitea: Gitea
+    argocd: ArgoCD
+    prometheus: Prometheus
+    helm: Helm
+    kubectl: Kubectl
+    images: Mapping[str, ImageRef]
+
+    @property
+    def store_url(self) -> str:
+        """Where training pods find the object store."""
+        return f"http://{self.cluster.host_address}:{STORE_PORT}"
+
+    @property
+    def checkpoints(self) -> Path:
+        """The folder of the run's volumes on the node."""
+        return self.cluster.state / "volumes"
+
+
+def bring_up() -> Environment:
+    """Start everything that is not running yet; quick where it is.
+
+    Raises:
+        NotReady, CommandFailed: what did not come up, and the end of its log.
+    """
+    cluster: Cluster | ForeignCluster = ForeignCluster() if os.environ.get("KUBECONFIG") else Cluster()
+    if isinstance(cluster, ForeignCluster):
+        cluster.check()
+    modules = ("gitea", "argocd", "prometheus", "helm")
+    if isinstance(cluster, Cluster):
+        cluster.up()
+    with progress("compile Gitea, Argo CD, Prometheus and Helm"):
+        for module in modules:
+            go_binaries(module)
+    images = _images(cluster)
+    environment = Environment(
+        cluster=cluster,
+        gitea=Gitea(cluster.state, host_address=cluster.host_address),
+        argocd=ArgoCD(cluster.state, cluster.kubeconfig),
+        prometheus=Prometheus(
+            cluster.state, cluster.kubeconfig, host_address=cluster.host_address, scrape_interval_s=SCRAPE_INTERVAL_S
+        ),
+        helm=Helm(cluster.state, cluster.kubeconfig),
+        kubectl=Kubectl(cluster.kubeconfig, cluster.state),
+        images=images,
+    )
+    with progress("start Gitea, Argo CD, Prometheus and the object store"):
+        _together(_service(environment.gitea), _service(environment.argocd), _service(environment.prometheus),
+                  lambda: _start_store(environment))  # fmt: skip
+    with progress("install the operator with its chart"):
+        install_operator(environment)
+    return environment
+
+
+def install_operator(environment: Environment, **values: Any) -> None:
+    """Install or upgrade the operator by its own chart, with the chart's own least-privilege roles."""
+    operator, profiler = environment.images["mfu-operator"], environment.images["mfu-profiler"]
+    environment.helm.upgrade_install(
+        "mfu-operator",
+        ROOT / "charts" / "mfu-operator",
+        OPERATOR_NAMESPACE,
+        {
+            "image": _image_values(operator),
+            "profilerImage": _image_values(profiler),
+            "prometheus": {"address": environment.prometheus.url},
+            "interval": {"sweep": FAST["MFU_SWEEP_INTERVAL"], "reconcile": FAST["MFU_RECONCILE_INTERVAL"]},
+        }
+        | values,
+    )
+
+
+def take_down() -> None:
+    """Take away every trace: the operator, the services, the cluster where it is ours; caches stay."""
+    if os.environ.get("KUBECONFIG"):
+        ForeignCluster().clean()
+        return
+    Cluster().down()
+
+
+def _image_values(image: ImageRef) -> dict[str, str]:
+    repository, _, digest = image.reference.partition("@")
+    return {"repository": repository, "digest": digest, "pullPolicy": "IfNotPresent"}
+
+
+def _images(cluster: Cluster | ForeignCluster) -> dict[str, ImageRef]:
+    with progress("build the images"):
+        ensure_base()
+        images = {}
+        for name, (dockerfile, target) in IMAGES.items():
+            archive = build_archive(name, ROOT / dockerfile, ROOT, target)
+            images[name] = cluster.images.load(name, archive)
+    return images
+
+
+def _service(component: Any) -> Callable[[], None]:
+    def run() -> None:
+        component.start()
+        component.ready()
+
+    return run
+
+
+def _together(*actions: Callable[[], None]) -> None:
+    with ThreadPoolExecutor(len(actions)) as pool:
+        for done in [pool.submit(action) for action in actions]:
+            done.result()
+
+
+def _start_store(environment: Environment) -> None:
+    """The object store is a pod on the node's own address: there is no service proxy in this cluster."""
+    command = [
+        "python3",
+        "-m",
+        "workload.store",
+        "--address",
+        environment.cluster.host_address,
+        "--port",
+        str(STORE_PORT),
+    ]
+    container = {
+        "name": "store",
+        "image": environment.images["demo-workload"].reference,
+        "imagePullPolicy": "IfNotPresent",
+        "command": command,
+        "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}},
+        "readinessProbe": {
+            "httpGet": {"host": environment.cluster.host_address, "port": STORE_PORT, "path": "/healthz"},
+            "periodSeconds": 1,
+        },
+    }
+    labels = {"app": "object-store"}
+    environment.kubectl.apply(
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": STORE_NAMESPACE}},
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "object-store", "namespace": STORE_NAMESPACE, "labels": labels},
+            "spec": {
+                "replicas": 1,
+                "strategy": {"type": "Recreate"},
+                "selector": {"matchLabels": labels},
+                "template": {
+                    "metadata": {"labels": labels},
+                    "spec": {
+                        "hostNetwork": True,
+                        "automountServiceAccountToken": False,
+                        "terminationGracePeriodSeconds": 1,
+                        "containers": [container],
+                    },
+                },
+            },
+        },
+    )
+    environment.kubectl.run(
+        "rollout", "status", "deployment/object-store", f"--namespace={STORE_NAMESPACE}", "--timeout=120s"
+    )

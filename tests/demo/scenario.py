@@ -1,0 +1,217 @@
+"""One training run under watch: its repository, its application, its baseline, and what people do to it."""
+
+import base64
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import yaml
+
+from tests.cluster.gitea import BOT, OWNER
+from tests.cluster.process import await_condition
+from tests.demo.environment import Environment
+
+HERE = Path(__file__).parent
+JOB = "gpt-small"
+BASELINE = "gpt-small"
+CONFIG = "gpt-small/config.yaml"
+
+
+@dataclass(frozen=True)
+class Commits:
+    """The three commits of a regression: the one that did it, and two that did not."""
+
+    guilty: str
+    same_path: str
+    elsewhere: str
+
+
+class Scenario:
+    """A run in a namespace of its own, deployed by Argo CD from a repository of its own."""
+
+    def __init__(self, environment: Environment, namespace: str, mode: str = "PullRequest") -> None:
+        self.environment = environment
+        self.namespace = namespace
+        self.repository = f"{namespace}-config"
+        self.mode = mode
+        self._files = _repository_files(environment, namespace)
+
+    def deploy(self) -> str:
+        """Commit the configuration and let Argo CD deploy it; the revision that runs."""
+        here = self.environment
+        url = here.gitea.ensure_repository(self.repository)
+        here.argocd.ensure_repository_credentials(url, OWNER, here.gitea.owner_token)
+        revision = here.gitea.commit(self.repository, "Train gpt-small", self._files)
+        here.argocd.ensure_application(self.namespace, url, "gpt-small", self.namespace)
+        here.argocd.await_synced(self.namespace, revision, timeout_s=120)
+        await_condition(f"the training pod of {self.namespace}", self._trains, timeout_s=120)
+        return revision
+
+    def watch(self, **changes: Any) -> None:
+        """Apply the baseline and the bot's credentials. `changes` replace sections of its spec."""
+        here = self.environment
+        text = (HERE / "baseline" / "trainingbaseline.yaml").read_text()
+        filled = Template(text).substitute(mode=self.mode, application=self.namespace, forge=here.gitea.url)
+        manifest = yaml.safe_load(filled)
+        manifest["metadata"]["namespace"] = self.namespace
+        for section, values in changes.items():
+            manifest["spec"][section] = manifest["spec"].get(section, {}) | values
+        here.kubectl.apply(self._secret(here.gitea.bot_token), manifest)
+
+    def commit(self, message: str, edit: Callable[[str], str], path: str = CONFIG) -> str:
+        """Commit an edit of one file; its sha."""
+        edited = edit(self._files[path])
+        assert edited != self._files[path], f"the edit of {path} changes nothing"
+        self._files[path] = edited
+        return self.environment.gitea.commit(self.repository, message, {path: edited})
+
+    def regress(self) -> Commits:
+        """Turn the loader's workers off as a person could by accident, and bury it under two harmless commits."""
+        guilty = self.commit(
+            "Debug the loader in one process", lambda text: text.replace("num_workers: 4", "num_workers: 0")
+        )
+        same_path = self.commit("Log less often", _replace_last("every_steps: 200", "every_steps: 400"))
+        elsewhere = self.commit("Say who owns this", lambda text: text + "\nOwner: platform\n", "README.md")
+        return Commits(guilty, same_path, elsewhere)
+
+    def synced(self, revision: str) -> None:
+        """Wait until Argo CD has deployed a revision."""
+        self.environment.argocd.await_synced(self.namespace, revision, timeout_s=120)
+
+    def pull_requests(self) -> list[dict[str, Any]]:
+        """All pull requests of the repository, newest first."""
+        return self.environment.gitea.pull_requests(self.repository)
+
+    def merge(self, number: int) -> str:
+        """The human's part."""
+        return self.environment.gitea.merge(self.repository, number)
+
+    def branches(self) -> list[str]:
+        """The repository's branches."""
+        found = self.environment.gitea.api("GET", f"repos/{OWNER}/{self.repository}/branches")
+        return sorted(branch["name"] for branch in found)
+
+    def config_at(self, branch: str = "main") -> str:
+        """The configuration file on a branch, as Git has it."""
+        path = f"repos/{OWNER}/{self.repository}/contents/{CONFIG}"
+        found = self.environment.gitea.api("GET", path, parameters={"ref": branch})
+        return base64.b64decode(found["content"]).decode()
+
+    def status(self) -> Mapping[str, Any]:
+        """The baseline's status."""
+        found = self.environment.kubectl.get("trainingbaselines.mfu-operator.io", BASELINE, self.namespace) or {}
+        status: Mapping[str, Any] = found.get("status", {})
+        return status
+
+    def condition(self, kind: str) -> Mapping[str, Any] | None:
+        """A condition of the baseline, None where it is not there."""
+        return next((each for each in self.status().get("conditions", []) if each["type"] == kind), None)
+
+    def await_status(
+        self, what: str, check: Callable[[Mapping[str, Any]], bool], timeout_s: float
+    ) -> Mapping[str, Any]:
+        """Wait until the status is so; the status.
+
+        Raises:
+            NotReady: with the conditions as they were last.
+        """
+        seen: list[Mapping[str, Any]] = [{}]
+
+        def holds() -> bool:
+            seen.append(self.status())
+            return check(seen[-1])
+
+        try:
+            await_condition(what, holds, timeout_s, 0.5)
+        except Exception as late:
+            late.add_note(self.story(seen[-1]))
+            raise
+        return seen[-1]
+
+    def story(self, status: Mapping[str, Any]) -> str:
+        """What a person needs to see why it is not as awaited."""
+        operator = self.environment.kubectl.run(
+            "logs", "deployment/mfu-operator", "--namespace=mfu-system", "--tail=40", "--all-pods=true"
+        )
+        return f"status: {json.dumps(status, indent=1)[:6000]}\noperator:\n{operator[-4000:]}"
+
+    def jobs(self) -> list[dict[str, Any]]:
+        """The profiling Jobs of the namespace."""
+        found = self.environment.kubectl.run(
+            "get", "jobs", f"--namespace={self.namespace}", "--selector=mfu-operator.io/baseline", "--output=json"
+        )
+        items: list[dict[str, Any]] = json.loads(found)["items"]
+        return items
+
+    def events(self) -> list[dict[str, Any]]:
+        """The baseline's Events, oldest first."""
+        found = self.environment.kubectl.run(
+            "get", "events.events.k8s.io", f"--namespace={self.namespace}", "--output=json"
+        )
+        items = [
+            each for each in json.loads(found)["items"] if each.get("regarding", {}).get("kind") == "TrainingBaseline"
+        ]
+        return sorted(items, key=lambda each: str(each["eventTime"]))
+
+    def pods(self) -> list[dict[str, Any]]:
+        """The run's own pods."""
+        found = self.environment.kubectl.run(
+            "get",
+            "pods",
+            f"--namespace={self.namespace}",
+            f"--selector=batch.kubernetes.io/job-name={JOB}",
+            "--output=json",
+        )
+        items: list[dict[str, Any]] = json.loads(found)["items"]
+        return items
+
+    def remove(self) -> None:
+        """Delete the baseline, the application and the namespace."""
+        kubectl = self.environment.kubectl
+        kubectl.delete("trainingbaselines.mfu-operator.io", BASELINE, self.namespace)
+        self.environment.argocd.delete_application(self.namespace)
+        kubectl.delete("namespace", self.namespace)
+        self.environment.gitea.delete_repository(self.repository)
+
+    def _trains(self) -> bool:
+        return any(
+            status.get("ready") for pod in self.pods() for status in pod.get("status", {}).get("containerStatuses", [])
+        )
+
+    def _secret(self, token: str) -> Mapping[str, Any]:
+        return {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": "gitea", "namespace": self.namespace},
+            "stringData": {"username": BOT, "token": token},
+        }
+
+
+def seconds_between(earlier: str, later: str) -> float:
+    """Seconds between two RFC 3339 times."""
+    first, second = (datetime.fromisoformat(text.replace("Z", "+00:00")) for text in (earlier, later))
+    return (second - first).total_seconds()
+
+
+def _replace_last(old: str, new: str) -> Callable[[str], str]:
+    return lambda text: new.join(text.rsplit(old, 1))
+
+
+def _repository_files(environment: Environment, namespace: str) -> dict[str, str]:
+    folder = HERE / "repository"
+    values = {
+        "image": environment.images["demo-workload"].reference,
+        "checkpoints": str(environment.checkpoints / namespace),
+    }
+    files = {
+        str(path.relative_to(folder)): Template(path.read_text()).substitute(values)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+    config = (HERE / "workload" / "config.yaml").read_text()
+    files[CONFIG] = config.replace("http://object-store:8080", environment.store_url)
+    return files
