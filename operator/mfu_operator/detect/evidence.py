@@ -238,7 +238,7 @@ def _usable(
 def _after_gap(state: State, now_s: float, detection: Detection) -> State:
     if state.usable_s is None or now_s - state.usable_s <= _GAP_SHARE * detection.sustain_s:
         return state
-    state = replace(state, recover_s=0.0)
+    state = replace(state, recover_s=0.0, counted_s=None)
     return state if state.alarmed else _without_evidence(state)
 
 

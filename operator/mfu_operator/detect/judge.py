@@ -71,7 +71,7 @@ def _decide(
         return Verdict.NOT_COMPARABLE, "ConfigurationDiffers", f"not the baseline's job: {'; '.join(differences)}"
     if not any(level_of(baseline.level, signal) for signal in STRENGTH):
         return Verdict.NO_DATA, "NoBaseline", "no baseline level is declared or recorded yet"
-    if tolerance.too_noisy:
+    if tolerance.too_noisy and not state.alarmed:
         return Verdict.NOT_COMPARABLE, "BaselineTooNoisy", _too_noisy(tolerance)
     limit_s = alarm_after_s(state, detection)
     if state.unusual_s >= limit_s:
@@ -163,9 +163,8 @@ def _gates(state: State) -> str:
 def _too_noisy(tolerance: Tolerance) -> str:
     needed = LEVEL_SIGMAS * tolerance.level_sigma
     return (
-        f"healthy runs of this baseline differ so much that only a loss beyond {per_cent(needed)} would be seen, "
-        f"and at most {per_cent(tolerance.ratio)} is tolerated: record a steadier baseline, or set detection.tolerance "
-        f"to {math.ceil(100 * needed) / 100:g}"
+        f"healthy runs of this baseline differ so much that only a loss beyond {per_cent(tolerance.ratio)} is seen: "
+        f'record a steadier baseline, or accept that with detection.tolerance: "{math.ceil(100 * needed)}%"'
     )
 
 

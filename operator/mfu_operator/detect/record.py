@@ -8,6 +8,7 @@ from statistics import median
 from mfu_operator.detect.cleaning import STRENGTH, gate_of, is_restart, log_speed, values_of
 from mfu_operator.detect.statistics import DEFAULT_TOLERANCE, LARGEST_TOLERANCE, mad_sigma, spread_of
 from mfu_operator.detect.words import duration, per_cent
+from mfu_operator.errors import Unreadable
 from mfu_operator.model.baseline import Baseline, Detection, Level, Provenance, RecordPlan, Signal
 from mfu_operator.model.incident import Recording
 from mfu_operator.model.series import Reading
@@ -20,6 +21,9 @@ _LONGEST_STEP_SHARE = 0.25
 
 _FEWEST_READINGS = 12
 """Fewer give no median deviation worth a name (its own error is then beyond a third)."""
+
+_MOST_TENTHS = 20
+"""A level that is not steady within three times the span asked for will not become one."""
 
 _TREND_SHARE = 0.5
 """The first and the last third of a run may differ by half of the tolerance: more, and the level is not one yet."""
@@ -85,6 +89,45 @@ def record(
     if signal and len(steady) >= plan.runs:
         return _baseline(steady[-plan.runs :], signal, rule)
     return _progress(runs, steady, plan, started_at, problem)
+
+
+def record_first(readings: Sequence[Reading], span_s: float, detection: Detection) -> tuple[Baseline, str | None]:
+    """A baseline from the first `span_s` of a series, and why it is doubtful (None: it is steady).
+
+    A twentieth of the span, at most 5 minutes, is taken as warm-up. While the span is not steady it is moved on through
+    the series by its tenths; where no span is, the first one is taken with what it shows. A series that is shorter than
+    three spans gives its first third.
+
+    Raises:
+        Unreadable: (NothingToRecord) where there are too few usable readings.
+    """
+    if not readings:
+        raise Unreadable("NothingToRecord", "the series has no readings")
+    begin_s, end_s = readings[0].time_s, readings[-1].time_s
+    span_s = min(span_s, (end_s - begin_s) / 3)
+    plan = RecordPlan(duration_s=span_s, warmup_s=min(300.0, span_s / 20))
+    problem: str | None = None
+    for tenth in range(_MOST_TENTHS):
+        until_s = begin_s + 2 * plan.warmup_s + span_s * (1 + tenth / 10)
+        if until_s > end_s:
+            break
+        run = _joined(_runs([reading for reading in readings if reading.time_s <= until_s], plan, detection)).last(
+            span_s
+        )
+        signal = _strongest([run])
+        unsteady = _unsteady(run, signal, detection) if signal else "none of the readings is usable"
+        if unsteady is None and signal is not None:
+            return _baseline([run], signal, detection), problem
+        problem = problem or unsteady
+    run = _joined(_runs([reading for reading in readings if reading.time_s <= begin_s + span_s], plan, detection))
+    signal = _strongest([run])
+    if signal is None:
+        raise Unreadable("NothingToRecord", f"no baseline can be recorded from the series: {problem}")
+    return _baseline([run], signal, detection), problem
+
+
+def _joined(runs: Sequence[_Run]) -> _Run:
+    return _Run(runs[0].started_s, [point for run in runs for point in run.points])
 
 
 def _runs(readings: Sequence[Reading], plan: RecordPlan, rule: Detection) -> list[_Run]:

@@ -18,7 +18,10 @@ DEFAULT_TOLERANCE = 0.02
 """Below 2 %, real fleets move without a cause that a commit could be blamed for."""
 
 LARGEST_TOLERANCE = 0.05
-"""Beyond it a baseline would hide the losses that it is there to show. A wider one can only be asked for."""
+"""Beyond it a baseline would hide the losses that it is there to show, and says so. A wider one must be asked for."""
+
+WIDEST = 0.5
+"""A job at half its speed has regressed, whatever its noise."""
 
 LEVEL_SIGMAS = 4.5
 """Tolerance in standard deviations of the level: between runs and slow drift, both outlast the horizon, so no
@@ -59,12 +62,16 @@ def level_sigma(spread: Spread) -> float:
 
 
 def tolerance_of(spread: Spread, detection: Detection) -> Tolerance:
-    """max(declared or 2 %, 4.5·s_lvl), at most 5 % or what was declared, and the scale max(1 %, s_w)."""
+    """max(declared or 2 %, 4.5·s_lvl) and the scale max(1 %, s_w).
+
+    Where the spread asks for more than 5 % and more than was declared, too_noisy says so; the tolerance is then as wide
+    as the spread asks for, so that a loss beyond even that is still seen.
+    """
     asked = DEFAULT_TOLERANCE if detection.tolerance is None else detection.tolerance
     largest = max(LARGEST_TOLERANCE, asked)
     sigma = level_sigma(spread)
     needed = LEVEL_SIGMAS * sigma
-    ratio = min(max(asked, needed), largest)
+    ratio = min(max(asked, needed), WIDEST)
     return Tolerance(
         ratio=ratio,
         kappa=-math.log1p(-ratio),

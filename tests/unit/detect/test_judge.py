@@ -133,6 +133,7 @@ def test_a_baseline_noisier_than_the_widest_tolerance_says_so() -> None:
     judgement = judged(flat(60), noisy)
     assert (judgement.verdict, judgement.reason) == (Verdict.NOT_COMPARABLE, "BaselineTooNoisy")
     assert judged(flat(60), noisy, replace(RULE, tolerance=0.15)).verdict is Verdict.HEALTHY
+    assert judged(joined(flat(60), flat(20, loss=0.4)), noisy).verdict is Verdict.REGRESSED
 
 
 def test_step_time_is_better_when_lower() -> None:

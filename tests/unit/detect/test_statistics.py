@@ -15,12 +15,12 @@ def test_many_runs_outweigh_the_prior() -> None:
     assert sigma == pytest.approx(math.sqrt((4 * 0.003**2 + 4 * 0.01**2) / 8))
 
 
-def test_the_tolerance_is_at_least_two_per_cent_and_at_most_five_unless_asked_for() -> None:
+def test_the_tolerance_is_at_least_two_per_cent_and_beyond_five_is_too_noisy_unless_asked_for() -> None:
     quiet = Spread(within=0.001, between=0.0, slow=0.0, runs=5)
     loud = Spread(within=0.03, between=0.02, slow=0.01, runs=5)
     assert tolerance_of(quiet, Detection()).ratio == 0.02
     assert tolerance_of(quiet, Detection(tolerance=0.10)).ratio == 0.10
-    assert tolerance_of(loud, Detection()).ratio == 0.05
+    assert tolerance_of(loud, Detection()).ratio > 0.05
     assert tolerance_of(loud, Detection()).too_noisy
     assert tolerance_of(loud, Detection()).scale == 0.03
 

@@ -1,0 +1,133 @@
+"""What the operator would have said over a span of readings, and when. The same code as in the operator, reading by
+reading."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+
+from mfu_operator.detect.evidence import advance, initial
+from mfu_operator.detect.judge import judge
+from mfu_operator.model.baseline import Baseline, Detection
+from mfu_operator.model.series import Reading
+from mfu_operator.model.verdict import Gate, Judgement, Verdict
+
+_MISSED = 3.0
+"""A log that was written every ten minutes is silent after three lines that did not come."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One thing said. event is "Regressed", "Confirmed", "Recovered", "NoData" or "NotComparable"; drop is relative."""
+
+    event: str
+    time_s: float
+    onset_s: float | None
+    drop: float | None
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Readings from `start_s` to `end_s` that a gate kept from counting."""
+
+    gate: Gate
+    start_s: float
+    end_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What was said, what was gated, and the judgement at the end (None without readings)."""
+
+    said: tuple[Said, ...]
+    gated: tuple[Span, ...]
+    last: Judgement | None
+    usable_s: float
+
+
+def replay(
+    readings: Sequence[Reading],
+    baseline: Baseline,
+    detection: Detection,
+    follow: Callable[[float, Judgement], None] | None = None,
+) -> Replay:
+    """Judge after every reading, and before every one that comes after a silence.
+
+    Args:
+        readings: oldest first.
+        baseline: level and spread.
+        detection: tolerance and horizons.
+        follow: called with time and judgement after every reading.
+    """
+    state = initial()
+    teller = _Teller()
+    quiet_s = max(detection.sustain_s / 2, _MISSED * _usual_gap(readings)) + 1.0
+    gates = _Gates()
+    usable_s = 0.0
+    last: Judgement | None = None
+    for reading in readings:
+        if state.reading_s is not None:
+            moment_s = state.reading_s + quiet_s
+            if moment_s < reading.time_s:
+                teller.hear(moment_s, judge(state, baseline, detection, moment_s))
+        before = state
+        state = advance(state, reading, baseline, detection)
+        if state.usable_s != before.usable_s and before.counted_s is not None:
+            usable_s += reading.time_s - before.counted_s
+        last = judge(state, baseline, detection, reading.time_s)
+        teller.hear(reading.time_s, last)
+        gates.hear(reading.time_s, last.gates)
+        if follow is not None:
+            follow(reading.time_s, last)
+    return Replay(tuple(teller.said), tuple(gates.closed), last, usable_s)
+
+
+def _usual_gap(readings: Sequence[Reading]) -> float:
+    return median([after.time_s - before.time_s for before, after in pairwise(readings)] or [0.0])
+
+
+class _Teller:
+    """Tells transitions, each once."""
+
+    def __init__(self) -> None:
+        self.said: list[Said] = []
+        self._before: Verdict | None = None
+        self._in_incident = False
+        self._confirmed = False
+
+    def hear(self, time_s: float, judgement: Judgement) -> None:
+        """Compare with what was heard before."""
+        if judgement.verdict is Verdict.REGRESSED and not self._in_incident:
+            self._in_incident = True
+            self._say("Regressed", time_s, judgement)
+        if judgement.confirmed and not self._confirmed:
+            self._confirmed = True
+            self._say("Confirmed", time_s, judgement)
+        if judgement.recovered and self._in_incident:
+            self._in_incident = self._confirmed = False
+            self._say("Recovered", time_s, judgement)
+        quiet = judgement.verdict in (Verdict.NO_DATA, Verdict.NOT_COMPARABLE)
+        if quiet and judgement.verdict is not self._before and self._before is not None:
+            self._say(str(judgement.verdict), time_s, judgement)
+        self._before = judgement.verdict
+
+    def _say(self, event: str, time_s: float, judgement: Judgement) -> None:
+        self.said.append(Said(event, time_s, judgement.onset_s, judgement.drop, judgement.message))
+
+
+class _Gates:
+    """Joins gated readings to spans."""
+
+    def __init__(self) -> None:
+        self.closed: list[Span] = []
+        self._joins = False
+
+    def hear(self, time_s: float, gates: Sequence[Gate]) -> None:
+        """The gates that are closed at a reading."""
+        for gate in gates:
+            if self.closed and self.closed[-1].gate is gate and self._joins:
+                self.closed[-1] = Span(gate, self.closed[-1].start_s, time_s)
+            else:
+                self.closed.append(Span(gate, time_s, time_s))
+        self._joins = bool(gates)

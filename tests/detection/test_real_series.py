@@ -1,0 +1,37 @@
+"""Real series: nothing confirmed that is healthy, and the known losses found with their onset."""
+
+import pytest
+
+from mfu_operator.detect.record import record_first
+from mfu_operator.detect.replay import Replay, replay
+from mfu_operator.model.baseline import Detection
+from tests.support.real_series import names, scraped
+
+RULE = Detection()
+WITH_A_LOSS = "megatron_deepseekv3_proxy_flex_tp2pp2emp16etp1cp1_gb_200_release_dev_dgx_gb200.csv"
+BELOW_TOLERANCE = "nanogpt_t1_short_2024-11-14_QuantizedFP4_932bbe0e41c34a5b94bd4ea3.csv"
+HOUR = 3600.0
+
+
+def replayed(name: str) -> Replay:
+    readings = scraped(name)
+    baseline, _ = record_first(readings, 3 * HOUR, RULE)
+    return replay(readings, baseline, RULE)
+
+
+@pytest.mark.parametrize("name", [name for name in names() if name != WITH_A_LOSS])
+def test_nothing_is_confirmed_on_a_healthy_series(name: str) -> None:
+    assert [said for said in replayed(name).said if said.event == "Confirmed"] == []
+
+
+def test_the_known_loss_is_confirmed_with_its_onset_and_its_recovery() -> None:
+    said = replayed(WITH_A_LOSS).said
+    confirmed = [one for one in said if one.event == "Confirmed"]
+    assert len(confirmed) == 1
+    assert confirmed[0].onset_s == pytest.approx(53.2 * HOUR, abs=120)
+    assert confirmed[0].drop == pytest.approx(0.14, abs=0.01)
+    assert [one.event for one in said if one.event in ("Regressed", "Recovered")] == ["Regressed", "Recovered"] * 2
+
+
+def test_a_loss_below_the_tolerance_is_not_even_regressed() -> None:
+    assert "Regressed" not in {said.event for said in replayed(BELOW_TOLERANCE).said}

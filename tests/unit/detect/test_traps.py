@@ -1,0 +1,193 @@
+"""The known ways to be wrong about a training job, each by its name."""
+
+import math
+import random
+from dataclasses import replace
+
+import pytest
+
+from mfu_operator.detect.comparable import differences
+from mfu_operator.detect.evidence import advance, initial
+from mfu_operator.detect.judge import judge
+from mfu_operator.detect.record import record
+from mfu_operator.model.baseline import Baseline, Comparable, Level, Provenance, RecordPlan, Signal
+from mfu_operator.model.series import Phase, Reading
+from mfu_operator.model.verdict import Gate, Verdict
+from tests.unit.detect.series import (
+    BASELINE,
+    MINUTE,
+    QUIET,
+    RULE,
+    alarm_time,
+    counted,
+    flat,
+    joined,
+    judged,
+    last,
+    states,
+)
+
+ALL_SIGNALS = Baseline(Level(mfu=0.46, step_time_s=2.0, throughput=900.0), QUIET, Provenance.RECORDED)
+
+
+def with_signals(readings: list[Reading], mfu: float, step_s: float, throughput: float) -> list[Reading]:
+    values = {Signal.MFU: mfu, Signal.STEP_TIME: step_s, Signal.THROUGHPUT: throughput}
+    return [replace(reading, values=values) for reading in readings]
+
+
+def test_a_changed_mfu_formula_is_not_a_regression() -> None:
+    readings = with_signals(flat(60), mfu=0.40, step_s=2.0, throughput=900)
+    assert alarm_time(readings, ALL_SIGNALS) is None
+    judgement = judged(readings, ALL_SIGNALS)
+    assert (judgement.verdict, judgement.reason) == (Verdict.NOT_COMPARABLE, "SignalsDisagree")
+    assert "the formula of MFU changed" in judgement.message
+
+
+def test_a_loss_that_all_signals_show_is_one() -> None:
+    readings = joined(with_signals(flat(30), 0.46, 2.0, 900), with_signals(flat(12), 0.46 * 0.9, 2.0 / 0.9, 900 * 0.9))
+    assert judged(readings, ALL_SIGNALS).verdict is Verdict.REGRESSED
+
+
+def test_a_changed_batch_shows_in_the_step_time_alone_and_is_not_a_regression() -> None:
+    readings = with_signals(flat(60), mfu=0.46, step_s=4.0, throughput=900)
+    judgement = judged(readings, ALL_SIGNALS)
+    assert (judgement.verdict, judgement.reason) == (Verdict.NOT_COMPARABLE, "SignalsDisagree")
+    assert "batch" in judgement.message
+
+
+def test_a_changed_batch_or_sequence_length_or_world_size_is_named() -> None:
+    declared = Comparable("gpt", world_size=8, global_batch=256, sequence_length=4096)
+    info = {"world_size": "16", "global_batch": "512", "sequence_length": "8192"}
+    assert differences(declared, info, {}) == (
+        "world size 16 instead of 8",
+        "global batch 512 instead of 256",
+        "sequence length 8192 instead of 4096",
+    )
+
+
+def test_a_sawtooth_within_incarnations_is_in_the_baseline_when_it_was_recorded_across_whole_ones() -> None:
+    def incarnation(name: str) -> list[Reading]:
+        return joined(*[flat(15, loss=0.002 * block, incarnation=name) for block in range(8)])
+
+    runs = joined(*[incarnation(name) for name in "abc"])
+    baseline = record(
+        runs, RecordPlan(duration_s=2 * 3600 - 300, warmup_s=120, runs=3), 0.0, replace(RULE, tolerance=0.04)
+    )
+    assert isinstance(baseline, Baseline)
+    assert baseline.spread.slow == pytest.approx(0.0048, abs=0.001)
+    assert alarm_time(joined(*[incarnation(name) for name in "defgh"]), baseline) is None
+
+
+def test_a_job_that_hangs_is_a_hang_and_not_a_regression() -> None:
+    running = counted(flat(60))
+    stuck = [replace(reading, step=running[-1].step, values={Signal.MFU: 0.0}) for reading in flat(20)]
+    readings = joined(running, stuck)
+    judgement = judged(readings)
+    assert (judgement.verdict, judgement.reason) == (Verdict.NO_DATA, "Hung")
+    assert judgement.gates == (Gate.HUNG,)
+    assert "stands still at 120 for 20 min" in judgement.message
+    assert alarm_time(readings) is None
+
+
+def test_a_restart_and_a_change_at_once_is_found_after_the_grace_period_and_the_horizon() -> None:
+    readings = joined(flat(60, incarnation="a"), flat(40, loss=0.06, incarnation="b"))
+    grace, horizon = 15 * MINUTE, 10 * MINUTE
+    assert alarm_time(readings) == pytest.approx(60 * MINUTE + grace + horizon, abs=60)
+    assert last(readings).onset_s == pytest.approx(60 * MINUTE, abs=30)
+
+
+def test_a_restart_that_is_good_is_armed_after_two_minutes() -> None:
+    readings = joined(flat(60, incarnation="a"), flat(3, incarnation="b"), flat(12, loss=0.06, incarnation="b"))
+    assert alarm_time(readings) == pytest.approx(73 * MINUTE, abs=30)
+
+
+def test_a_slow_start_after_a_restart_is_no_regression() -> None:
+    readings = joined(flat(60, incarnation="a"), flat(10, loss=0.15, incarnation="b"), flat(60, incarnation="b"))
+    assert alarm_time(readings) is None
+
+
+def test_a_container_that_restarts_in_its_pod_is_seen_by_its_step_counter() -> None:
+    readings = joined(counted(flat(60)), counted(flat(10, loss=0.15)), counted(flat(60), first=21))
+    assert alarm_time(readings) is None
+    assert last(readings).restarts == 1
+
+
+def test_a_rank_whose_scrape_failed_once_is_no_restart() -> None:
+    both = [replace(reading, incarnation="a-0,a-1") for reading in flat(30)]
+    one = [replace(reading, incarnation="a-0") for reading in flat(1)]
+    assert last(joined(both, one, both)).restarts == 0
+
+
+def test_a_late_phase_label_cannot_alarm() -> None:
+    late = flat(1, loss=0.9, phase=Phase.RUNNING)
+    rounds = [(late, flat(4, loss=0.9, phase=Phase.CHECKPOINT), flat(20, phase=Phase.RUNNING)) for _ in range(20)]
+    assert alarm_time(joined(*[part for parts in rounds for part in parts])) is None
+
+
+def test_a_wrong_phase_label_that_is_never_taken_back_ends_in_no_data() -> None:
+    judgement = judged(joined(flat(60, phase=Phase.RUNNING), flat(30, loss=0.2, phase=Phase.CHECKPOINT)))
+    assert (judgement.verdict, judgement.reason) == (Verdict.NO_DATA, "Gated")
+
+
+def test_the_same_step_number_twice_is_no_new_information() -> None:
+    long_steps = [
+        replace(reading, step=float(index // 4)) for index, reading in enumerate(flat(60, loss=0.06, every_s=15))
+    ]
+    baseline = Baseline(Level(mfu=0.46, step_time_s=55.0), QUIET, Provenance.RECORDED)
+    once = [reading for index, reading in enumerate(long_steps) if index % 4 == 0]
+    assert last(long_steps, baseline).evidence_s == last(once, baseline).evidence_s
+
+
+def test_a_gap_of_twenty_minutes_forgets_the_evidence_and_a_missing_scrape_does_not() -> None:
+    before = joined(flat(60), flat(8, loss=0.06))
+    late = [replace(reading, time_s=reading.time_s + before[-1].time_s + 21 * MINUTE) for reading in flat(1, loss=0.06)]
+    assert last([*before, *late]).evidence_s <= MINUTE
+    soon = [replace(reading, time_s=reading.time_s + before[-1].time_s + 2 * MINUTE) for reading in flat(1, loss=0.06)]
+    assert last([*before, *soon]).evidence_s >= 10 * MINUTE
+
+
+def test_averages_are_poisoned_by_one_checkpoint_and_the_evidence_is_not() -> None:
+    readings = joined(flat(60), flat(3, loss=0.95), flat(60))
+    shown = [reading.values[Signal.MFU] for reading in readings[110:150]]
+    assert sum(shown) / len(shown) < 0.46 * 0.95
+    assert max(state.evidence_s for state in states(readings)) <= 3 * MINUTE + 30
+
+
+def test_a_series_that_switches_to_per_cent_or_milliseconds_is_not_comparable() -> None:
+    percent = [replace(reading, values={Signal.MFU: 46.0}) for reading in flat(30)]
+    judgement = judged(joined(flat(60), percent))
+    assert (judgement.verdict, judgement.reason) == (Verdict.NOT_COMPARABLE, "UnitChanged")
+    baseline = Baseline(Level(step_time_s=2.0), QUIET, Provenance.DECLARED)
+    milliseconds = [replace(reading, values={Signal.STEP_TIME: 2000.0}) for reading in flat(30)]
+    assert judged(milliseconds, baseline).reason == "UnitChanged"
+
+
+def test_zero_nan_and_infinity_are_no_speed() -> None:
+    wild = [
+        replace(reading, values={Signal.MFU: value})
+        for reading, value in zip(flat(30), [0.0, math.nan, math.inf, -1.0] * 15, strict=True)
+    ]
+    state = last(joined(flat(60), wild))
+    assert state.evidence_s == 0
+    assert state.usable_s == 60 * MINUTE
+
+
+def test_a_clock_that_runs_ahead_makes_no_reading_stale_and_no_time_negative() -> None:
+    state = initial()
+    for reading in flat(60, start_s=500):
+        state = advance(state, reading, BASELINE, RULE)
+    judgement = judge(state, BASELINE, RULE, now_s=3600)
+    assert judgement.verdict is Verdict.HEALTHY
+
+
+def test_a_loss_below_the_tolerance_is_no_loss_however_long_it_lasts() -> None:
+    assert alarm_time(flat(24 * 60, loss=0.019)) is None
+
+
+def test_isolated_slow_steps_do_not_alarm() -> None:
+    chance = random.Random(7)
+    readings = [
+        replace(reading, values={Signal.MFU: 0.46 * (chance.uniform(0.5, 0.94) if chance.random() < 0.05 else 1.0)})
+        for reading in flat(7 * 24 * 60)
+    ]
+    assert alarm_time(readings) is None
