@@ -327,13 +327,13 @@ def _told(request: Request, stderr: str) -> MfuError:
     said = " ".join(re.sub(r"://[^/@\s]+@", "://***@", " ".join(told)).split()).removesuffix("'")[:300].rstrip(" .")
     secret = os.environ.get("MFU_GIT_PASSWORD")
     said = said.replace(secret, "***") if secret else said
-    if re.search(r"remote branch .* not found", said, re.IGNORECASE):
+    if re.search(r"remote branch .* not found", stderr, re.IGNORECASE):
         return Stall(
             "BranchMissing", f"{request.url} has no branch {request.source.branch}: set spec.remediation.branch."
         )
-    if _REFUSED.search(said):
+    if _REFUSED.search(stderr):
         return Retry("RepositoryRefused", f"{request.url} refused the push: {said}")
-    if _DENIED.search(said):
+    if _DENIED.search(stderr):
         return Retry(
             "RepositoryAccessDenied",
             f"{request.url} refused access: {said}. Check the Secret named in spec.remediation.secretRef: its token "

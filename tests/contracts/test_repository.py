@@ -1,0 +1,160 @@
+"""What every repository does: the double, a real one on disk, and a real one over HTTP behind a password."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from mfu_operator.adapters.git import GitRepository
+from mfu_operator.errors import AskPerson
+from mfu_operator.model.commit import Source
+from mfu_operator.model.proposal import Proposal, ProposalKind
+from mfu_operator.ports import Credentials, Repository
+from tests.support.git_http import served
+from tests.support.git_repository import GitUpstream
+from tests.support.repository_double import RepositoryDouble
+
+PATH = "apps/gpt"
+CONFIG = f"{PATH}/train.yaml"
+PASSWORD = "s3cret-t0ken"
+
+
+class Arena(Protocol):
+    """A repository and the person who works in it."""
+
+    @property
+    def repository(self) -> Repository: ...
+    @property
+    def source(self) -> Source: ...
+    @property
+    def credentials(self) -> Credentials | None: ...
+    def commit(self, files: Mapping[str, str | None], subject: str) -> str: ...
+    def touch(self, branch: str) -> None: ...
+
+
+class DoubleArena:
+    source = Source("https://git.example.org/team/models.git", "main", PATH, (), None)
+    credentials = None
+
+    def __init__(self) -> None:
+        self.repository = RepositoryDouble()
+        self.commit = self.repository.commit
+
+    def touch(self, branch: str) -> None:
+        self.repository.touched.add(branch)
+
+
+class GitArena:
+    def __init__(self, upstream: GitUpstream, url: str, credentials: Credentials | None) -> None:
+        self.upstream = upstream
+        self.commit = upstream.commit
+        self.repository = GitRepository(transports=("file", "http"), deadline_s=60)
+        self.source = Source(url, "main", PATH, (), None)
+        self.credentials = credentials
+
+    def touch(self, branch: str) -> None:
+        self.upstream.git("fetch", "--quiet", "origin", branch)
+        self.upstream.git("checkout", "--quiet", "-b", branch, "FETCH_HEAD")
+        self.upstream.commit({"note.txt": "mine now\n"}, "A person's change")
+        self.upstream.git("checkout", "--quiet", "main")
+
+
+@contextmanager
+def _arena(kind: str, folder: Path) -> Iterator[Arena]:
+    if kind == "double":
+        yield DoubleArena()
+    elif kind == "disk":
+        upstream = GitUpstream(folder)
+        yield GitArena(upstream, upstream.bare.as_uri(), None)
+    else:
+        upstream = GitUpstream(folder)
+        with served(folder, PASSWORD) as base:
+            yield GitArena(upstream, f"{base}/models.git", Credentials(password=f"{PASSWORD}\n"))
+
+
+@pytest.fixture(params=["double", "disk", "http"])
+def arena(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Arena]:
+    with _arena(request.param, tmp_path) as made:
+        yield made
+
+
+def config(workers: int, note: str = "") -> str:
+    return f"loader:\n  workers: {workers}\n{note}"
+
+
+def revert(sha: str) -> Proposal:
+    message = "Revert\n\nMfu-Operator-Incident: gpt-1\n"
+    return Proposal(ProposalKind.REVERT, "mfu-operator/gpt-1", "main", "Revert", "Because.", message, revert_sha=sha)
+
+
+def test_the_commits_of_a_window_come_newest_first_without_the_good_one(arena: Arena) -> None:
+    good = arena.commit({CONFIG: config(4)}, "Start")
+    first = arena.commit({CONFIG: config(0)}, "Fewer workers")
+    second = arena.commit({"README.md": "hello\n"}, "Say hello")
+    commits = arena.repository.commits(arena.source, good, second, arena.credentials)
+    assert [(commit.sha, commit.subject) for commit in commits] == [(second, "Say hello"), (first, "Fewer workers")]
+    (change,) = commits[1].changes
+    assert (change.path, change.before, change.after) == (CONFIG, config(4), config(0))
+    assert arena.repository.commits(arena.source, good, first, arena.credentials) == commits[1:]
+
+
+def test_a_revision_that_the_branch_does_not_hold_needs_a_person(arena: Arena) -> None:
+    head = arena.commit({CONFIG: config(4)}, "Start")
+    with pytest.raises(AskPerson) as raised:
+        arena.repository.commits(arena.source, "d" * 40, head, arena.credentials)
+    assert raised.value.reason == "HistoryRewritten"
+
+
+def test_an_older_revision_deployed_again_needs_a_person(arena: Arena) -> None:
+    older = arena.commit({CONFIG: config(4)}, "Start")
+    newer = arena.commit({CONFIG: config(8)}, "More")
+    with pytest.raises(AskPerson) as raised:
+        arena.repository.commits(arena.source, newer, older, arena.credentials)
+    assert raised.value.reason == "HistoryRewritten"
+
+
+def test_a_preview_shows_the_change_taken_back_and_pushes_nothing(arena: Arena) -> None:
+    arena.commit({CONFIG: config(4)}, "Start")
+    slow = arena.commit({CONFIG: config(0)}, "Fewer workers")
+    arena.commit({"README.md": "hello\n"}, "Say hello")
+    diff = arena.repository.preview(arena.source, revert(slow), arena.credentials)
+    assert "-  workers: 0" in diff and "+  workers: 4" in diff
+    assert "README" not in diff
+
+
+def test_making_the_branch_twice_is_one_branch(arena: Arena) -> None:
+    arena.commit({CONFIG: config(4)}, "Start")
+    slow = arena.commit({CONFIG: config(0)}, "Fewer workers")
+    once = arena.repository.ensure_branch(arena.source, revert(slow), arena.credentials)
+    arena.commit({"README.md": "hello\n"}, "The branch moves on meanwhile")
+    assert arena.repository.ensure_branch(arena.source, revert(slow), arena.credentials) == once
+
+
+def test_a_branch_that_a_person_pushed_to_is_theirs(arena: Arena) -> None:
+    arena.commit({CONFIG: config(4)}, "Start")
+    slow = arena.commit({CONFIG: config(0)}, "Fewer workers")
+    arena.repository.ensure_branch(arena.source, revert(slow), arena.credentials)
+    arena.touch(revert(slow).branch)
+    with pytest.raises(AskPerson) as raised:
+        arena.repository.ensure_branch(arena.source, revert(slow), arena.credentials)
+    assert raised.value.reason == "BranchTouched"
+
+
+def test_a_change_built_upon_is_a_conflict(arena: Arena) -> None:
+    arena.commit({CONFIG: config(4)}, "Start")
+    slow = arena.commit({CONFIG: config(0)}, "Fewer workers")
+    arena.commit({CONFIG: config(1)}, "One worker")
+    with pytest.raises(AskPerson) as raised:
+        arena.repository.preview(arena.source, revert(slow), arena.credentials)
+    assert raised.value.reason == "RevertConflict"
+
+
+def test_a_change_that_is_undone_already_leaves_nothing_to_revert(arena: Arena) -> None:
+    arena.commit({CONFIG: config(4)}, "Start")
+    slow = arena.commit({CONFIG: config(0)}, "Fewer workers")
+    arena.commit({CONFIG: config(4)}, "Workers again")
+    with pytest.raises(AskPerson) as raised:
+        arena.repository.ensure_branch(arena.source, revert(slow), arena.credentials)
+    assert raised.value.reason == "NothingToRevert"
