@@ -35,6 +35,9 @@ class StepAccount:
     """The mean interior step of one device (or of the training thread, accountFrom nvtx).
 
     parts_ns maps each of PARTS to mean nanoseconds and sums to mean_ns; std_ns is the spread of the step times.
+    ranges_ns are the mean nanoseconds of the training thread's own ranges. facts are further observations that a cause
+    is told by, per mean step unless the name says otherwise ("syncCalls", "inputNetworkNs", "loader": "inline");
+    an absent key was not observed, which is not zero.
     """
 
     count: int
@@ -48,3 +51,4 @@ class StepAccount:
     kernels: tuple[KernelTotal, ...] = ()
     ranges_ns: Mapping[str, float] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    facts: Mapping[str, float | str] = field(default_factory=dict)

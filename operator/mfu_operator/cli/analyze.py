@@ -1,0 +1,82 @@
+"""kubectl mfu analyze: where a step's time went, and what changed."""
+
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+
+from mfu_operator.adapters import nsys
+from mfu_operator.cli import render
+from mfu_operator.errors import Unreadable
+from mfu_operator.trace import answer, compact, markdown
+from mfu_operator.trace.analyze import analyze, profile
+
+UNREADABLE = 3
+"""Exit code for a trace that cannot be read; wrong usage is 2, as click has it."""
+
+FORMATS = ("text", "json", "markdown", "account")
+
+
+@click.command("analyze")
+@click.argument("traces", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="TRACE...")
+@click.option("-o", "--output", type=click.Choice(FORMATS), default="text", show_default=True, help="What to print.")
+@click.option("--baseline", multiple=True, type=click.Path(path_type=Path), help="A trace to compare with; repeatable.")
+@click.option("--step-range", metavar="NAME", help="The name of the step ranges, where it is not a usual one.")
+@click.option(
+    "--termination-message",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Also write the compact account (or the error) to this file, for a profiling pod.",
+)
+def analyze_command(
+    traces: tuple[Path, ...],
+    output: str,
+    baseline: tuple[Path, ...],
+    step_range: str | None,
+    termination_message: Path | None,
+) -> None:
+    """Say where the step's time went; with --baseline, what changed.
+
+    TRACE is an nsys SQLite export, an .nsys-rep, a Kineto (torch.profiler) JSON trace, or a folder of these.
+    """
+    try:
+        with tempfile.TemporaryDirectory(prefix="mfu-") as folder:
+            printed, account = _answer(Path(folder), traces, output, baseline, step_range)
+    except Unreadable as error:
+        _leave(termination_message, compact.encode_failure(error.reason, error.message))
+        click.echo(f"kubectl-mfu: {' '.join(error.message.split())}", err=True)
+        sys.exit(UNREADABLE)
+    _leave(termination_message, account)
+    click.echo(printed)
+
+
+def _answer(
+    folder: Path, traces: tuple[Path, ...], output: str, baseline: tuple[Path, ...], step_range: str | None
+) -> tuple[str, str]:
+    """What to print, and the compact account."""
+    now = nsys.exported(traces, _subfolder(folder, "now"))
+    account = compact.encode(profile(now, step_range))
+    if output == "account":
+        return account, account
+    before = nsys.exported(baseline, _subfolder(folder, "baseline"))
+    found = analyze(now, before, step_range)
+    if output == "json":
+        return answer.encode(found), account
+    if output == "markdown":
+        return markdown.answer_page(found), account
+    return render.answer_text(found), account
+
+
+def _subfolder(folder: Path, name: str) -> Path:
+    made = folder / name
+    made.mkdir()
+    return made
+
+
+def _leave(path: Path | None, text: str) -> None:
+    if path is not None:
+        path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    analyze_command()

@@ -1,0 +1,88 @@
+"""A trace in columns: what was recorded, before anything is concluded from it. Times are integer nanoseconds."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+"""One column, shape (rows,)."""
+
+NONE = -1
+"""In a column of indexes: there is no such row."""
+
+
+def column(values: object = ()) -> Ints:
+    """A column from any sequence of integers."""
+    return np.asarray(values, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """Intervals on host threads, equally long columns; `thread` and `name` index the trace's tables."""
+
+    start: Ints = field(default_factory=column)
+    end: Ints = field(default_factory=column)
+    thread: Ints = field(default_factory=column)
+    name: Ints = field(default_factory=column)
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def where(self, keep: NDArray[np.bool_]) -> "Spans":
+        """The rows that `keep` (shape (rows,)) selects."""
+        return Spans(self.start[keep], self.end[keep], self.thread[keep], self.name[keep])
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceOps:
+    """Kernels, copies and memsets, equally long columns.
+
+    `part` indexes PARTS (0 compute … 5 memset); `launch` is the row in `calls` that issued the operation or NONE;
+    `size` is bytes (0 for kernels); `pageable` is 1 where a host side of a copy is pageable memory; `shape` is a hash
+    of the launch geometry, 0 where unknown; `graph` is 1 where a CUDA graph issued it, or where it is a whole graph.
+    """
+
+    start: Ints = field(default_factory=column)
+    end: Ints = field(default_factory=column)
+    device: Ints = field(default_factory=column)
+    stream: Ints = field(default_factory=column)
+    part: Ints = field(default_factory=column)
+    name: Ints = field(default_factory=column)
+    launch: Ints = field(default_factory=column)
+    size: Ints = field(default_factory=column)
+    pageable: Ints = field(default_factory=column)
+    shape: Ints = field(default_factory=column)
+    graph: Ints = field(default_factory=column)
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """One recorded file.
+
+    `names` holds every name once; `processes` gives each thread's process. `calls` are CUDA (HIP) API calls, `ranges`
+    what the program marked (NVTX, annotations), `host_ops` framework operators, `os_calls` calls of the operating
+    system's libraries that were long enough to be recorded. `device_expected`: the recording was meant to hold
+    device activity. `missing` names what a reader looked for and did not find.
+    """
+
+    path: str
+    format: str
+    producer: str | None = None
+    rank: int | None = None
+    world_size: int | None = None
+    names: tuple[str, ...] = ()
+    processes: Ints = field(default_factory=column)
+    ops: DeviceOps = field(default_factory=DeviceOps)
+    calls: Spans = field(default_factory=Spans)
+    ranges: Spans = field(default_factory=Spans)
+    host_ops: Spans = field(default_factory=Spans)
+    os_calls: Spans = field(default_factory=Spans)
+    gpus: Mapping[int, str] = field(default_factory=dict)
+    device_expected: bool = False
+    warnings: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()

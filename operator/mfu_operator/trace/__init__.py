@@ -1,0 +1,1 @@
+"""Trace → StepAccount → Diagnosis. Reads the files it is given and nothing else."""

@@ -1,0 +1,98 @@
+"""From a trace to the accounts of its devices, or of its training thread where no device activity was recorded."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mfu_operator.errors import Unreadable
+from mfu_operator.model.account import PARTS, StepAccount
+from mfu_operator.model.trace import NONE, DeviceOps, Ints, Trace
+from mfu_operator.trace import accounting, host_account, host_facts
+from mfu_operator.trace.steps import Steps, find_steps, span
+
+DEVICE_LOST = (
+    "CUDA calls but no device activity: nsys needs the privilege to read it "
+    "(NVreg_RestrictProfilingToAdminUsers=0 or CAP_SYS_ADMIN), or --trace=cuda-sw on drivers of CUDA 13"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceAccount:
+    """One device's steps and their mean. `device` is None for an account from NVTX; parts has shape (steps, 12)."""
+
+    device: int | None
+    steps: Steps
+    parts: Ints
+    mean: StepAccount
+
+
+def accounts(trace: Trace, step_range: str | None = None) -> tuple[DeviceAccount, ...]:
+    """The accounts of a trace, by device.
+
+    Raises:
+        Unreadable: NothingRecorded where there are neither operations nor step ranges, NoSuchRange.
+    """
+    devices = np.unique(trace.ops.device)
+    if len(devices):
+        return tuple(_device_account(trace, int(device), step_range) for device in devices)
+    return (_thread_account(trace, step_range),)
+
+
+def _device_account(trace: Trace, device: int, step_range: str | None) -> DeviceAccount:
+    ops = accounting.ops_of(trace, device)
+    found = find_steps(trace, step_range, _launching_process(trace, ops))
+    steps = found or span(int(ops.start.min()), int(ops.end.max()))
+    result = accounting.account(trace, ops, steps)
+    base = _mean(trace, steps, result.parts, "gpu")
+    counted = list(steps.counted)
+    mean = replace(
+        base,
+        gpu=trace.gpus.get(device),
+        communication_total_ns=float(result.communication_total[counted].mean()),
+        facts={**base.facts, **({} if found else {"wholeSteps": 0.0})},
+    )
+    return DeviceAccount(device, steps, result.parts, mean)
+
+
+def _thread_account(trace: Trace, step_range: str | None) -> DeviceAccount:
+    steps = find_steps(trace, step_range)
+    if steps is None:
+        raise Unreadable(
+            "NothingRecorded",
+            f"{trace.path}: neither device activity nor step ranges; record with --trace=cuda,nvtx,osrt and mark steps",
+        )
+    if trace.device_expected:
+        return _lost_device(trace, steps)
+    parts = host_account.account_ranges(trace, steps)
+    base = _mean(trace, steps, parts, "nvtx", "no device activity was recorded: the account is of host ranges")
+    mean = replace(base, ranges_ns=host_account.range_totals(trace, steps, steps.counted))
+    return DeviceAccount(None, steps, parts, mean)
+
+
+def _lost_device(trace: Trace, steps: Steps) -> DeviceAccount:
+    """All of it unknown: there were launches, and what they ran was not recorded."""
+    parts = np.zeros((len(steps), len(PARTS)), dtype=np.int64)
+    parts[:, accounting.UNKNOWN] = steps.end - steps.start
+    return DeviceAccount(None, steps, parts, _mean(trace, steps, parts, "gpu", DEVICE_LOST))
+
+
+def _mean(trace: Trace, steps: Steps, parts: Ints, source: str, *warnings: str) -> StepAccount:
+    counted = list(steps.counted)
+    lengths = (steps.end - steps.start)[counted]
+    return StepAccount(
+        count=len(counted),
+        mean_ns=float(lengths.mean()),
+        std_ns=float(lengths.std(ddof=1)) if len(counted) > 1 else 0.0,
+        parts_ns=dict(zip(PARTS, accounting.mean(parts, counted), strict=True)),
+        account_from=source,
+        warnings=(*trace.warnings, *steps.warnings, *warnings),
+        facts=host_facts.input_facts(trace, steps, counted),
+    )
+
+
+def _launching_process(trace: Trace, ops: DeviceOps) -> int | None:
+    launch = ops.launch[ops.launch != NONE]
+    if not len(launch):
+        return None
+    processes, counts = np.unique(trace.processes[trace.calls.thread[launch]], return_counts=True)
+    return int(processes[np.argmax(counts)])

@@ -1,0 +1,132 @@
+"""The analysis contract (schemaVersion 1) as values: what `analyze` returns and the JSON that scripts read."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+SCHEMA_VERSION = 1
+
+
+class _Part(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """Frozen, with the contract's spelling of names."""
+
+
+class TraceRow(_Part, frozen=True, kw_only=True):
+    """One file that was read."""
+
+    path: str
+    format: str
+    producer: str | None
+    rank: int | None
+    world_size: int | None
+    warnings: tuple[str, ...] = ()
+
+
+class StepRow(_Part, frozen=True, kw_only=True):
+    """One step of one device; account_ns are integers that sum to end_ns − start_ns."""
+
+    name: str
+    start_ns: int
+    end_ns: int
+    interior: bool
+    account_ns: Mapping[str, int]
+
+
+class KernelRow(_Part, frozen=True, kw_only=True):
+    """A kernel's share of the mean step."""
+
+    name: str
+    category: str
+    calls: float
+    total_ns: float
+
+
+class TensorCore(_Part, frozen=True, kw_only=True):
+    """Kernel time of the mean step that could use tensor cores, that did, and that cannot be told."""
+
+    eligible_ns: float
+    used_ns: float
+    unknown_ns: float
+
+
+class MeanStep(_Part, frozen=True, kw_only=True):
+    """The mean over the counted steps. `facts` are further observations, documented in the runbooks."""
+
+    count: int
+    mean_ns: float
+    std_ns: float
+    account_ns: Mapping[str, float]
+    communication_total_ns: float
+    tensor_core: TensorCore
+    kernels: tuple[KernelRow, ...]
+    ranges_ns: Mapping[str, float] = {}
+    facts: Mapping[str, float | str] = {}
+
+
+class DeviceRow(_Part, frozen=True, kw_only=True):
+    """One device of one trace; `device` is None for an account from NVTX."""
+
+    trace: int
+    device: int | None
+    gpu: str | None
+    account_from: str
+    steps: tuple[StepRow, ...]
+    step: MeanStep
+
+
+class Ranks(_Part, frozen=True, kw_only=True):
+    """Who waits for whom. wait_ns: by rank, mean nanoseconds per step spent waiting in collectives."""
+
+    slowest: int | None
+    skew_ns: float
+    wait_ns: Mapping[str, float]
+    clock: str
+    evidence: str
+    slow_in: str | None = None
+
+
+class DiagnosisRow(_Part, frozen=True, kw_only=True):
+    """The bottleneck and its cause, both None where nothing stands out."""
+
+    bottleneck: str | None
+    cause: str | None
+    confidence: float
+    evidence: tuple[str, ...]
+    advice: tuple[str, ...]
+    runbook: str | None
+
+
+class KernelDelta(_Part, frozen=True, kw_only=True):
+    """What a kernel costs more (or less) per step than in the baseline."""
+
+    name: str
+    category: str
+    delta_ns: float
+    calls_baseline: float
+    calls_now: float
+
+
+class Difference(_Part, frozen=True, kw_only=True):
+    """Now minus baseline; the parts' differences sum to step_ns."""
+
+    comparable: bool
+    not_comparable_because: tuple[str, ...]
+    step_ns: float
+    account_ns: Mapping[str, float]
+    kernels: tuple[KernelDelta, ...]
+
+
+class Answer(_Part, frozen=True, kw_only=True):
+    """The whole answer."""
+
+    schema_version: int = SCHEMA_VERSION
+    traces: tuple[TraceRow, ...]
+    devices: tuple[DeviceRow, ...]
+    diagnosis: DiagnosisRow
+    ranks: Ranks | msgspec.UnsetType = msgspec.UNSET
+    difference: Difference | msgspec.UnsetType = msgspec.UNSET
+
+
+def encode(answer: Answer) -> str:
+    """The answer as JSON text of the contract."""
+    return msgspec.json.format(msgspec.json.encode(answer), indent=2).decode()

@@ -1,0 +1,149 @@
+"""Why a step waits for its input."""
+
+from mfu_operator.model.diagnosis import Bottleneck
+from mfu_operator.trace.case import Case
+from mfu_operator.trace.causes.entry import Cause, Evidence
+
+FEW_CALLS = 0.5
+"""Calls to a store per step on the training thread, above which it is loading for itself."""
+
+MUCH_OF_INPUT = 0.5
+"""Of the input time: what explains more than this explains it."""
+
+CONCENTRATED = 0.6
+"""Of all input time in one step: more than this is an event, not a rate."""
+
+
+def _inline(case: Case) -> Evidence:
+    """The training thread loads its own batches, and did not in the baseline."""
+    if _loads_itself(case.now.facts) is not True:
+        return ()
+    before = None if case.baseline is None else _loads_itself(case.baseline.facts)
+    if before is True:
+        return ()
+    said = [_where(case)]
+    if case.fact("inputNetworkCalls"):
+        said.append(case.change("calls to the store by the training thread itself, per step", "inputNetworkCalls"))
+    if case.fact("loaderThreads") is not None:
+        said.append(case.change("other threads that load", "loaderThreads"))
+    return tuple(said)
+
+
+def _loads_itself(facts: object) -> bool | None:
+    values = facts if isinstance(facts, dict) else {}
+    loader = values.get("loader")
+    if isinstance(loader, str):
+        return loader == "inline"
+    calls = values.get("inputNetworkCalls")
+    if not isinstance(calls, int | float):
+        return None
+    files, own, whole = (values.get(name) for name in ("inputFileNs", "inputOwnNs", "inputRangeNs"))
+    if calls > FEW_CALLS:
+        return True
+    working = sum(value for value in (files, own) if isinstance(value, int | float))
+    return isinstance(whole, int | float) and whole > 0 and working > MUCH_OF_INPUT * whole and calls > 0
+
+
+def _where(case: Case) -> str:
+    if case.baseline is None:
+        return "the training thread loads its batches itself: no worker hides the wait"
+    return "the training thread loads its batches itself; in the baseline workers did"
+
+
+def _fewer_workers(case: Case) -> Evidence:
+    now, before = case.fact("loaderThreads"), case.before("loaderThreads")
+    if now is None or before is None or not now < before:
+        return ()
+    return (case.change("threads that load", "loaderThreads"),)
+
+
+def _bursts(case: Case) -> Evidence:
+    period = case.fact("inputPeriod")
+    if period is None or period < 2 or case.before("inputPeriod") == period:
+        return ()
+    return (f"the input wait comes every {period:.0f} steps and not between them",)
+
+
+def _restart(case: Case) -> Evidence:
+    share = case.fact("inputPeakShare")
+    before = case.before("inputPeakShare")
+    alone = 1.0 / max(case.now.count, 1)
+    if share is None or case.now.count < 3 or share < max(CONCENTRATED, 2 * alone) or (before or 0) >= share:
+        return ()
+    return (f"one step of {case.now.count} holds {share:.0%} of the input wait: workers were started anew there",)
+
+
+def _storage(case: Case) -> Evidence:
+    """The store answers more slowly: the same calls take longer."""
+    names = ("inputNetworkNs", "inputPollNs", "inputFileNs", "loadNetworkNs", "loadPollNs", "loadFileNs")
+    grown = [(name, (case.fact(name) or 0.0) - (case.before(name) or 0.0)) for name in names]
+    name, most = max(grown, key=lambda one: one[1])
+    if most < MUCH_OF_INPUT * case.growth("idleInput") or most <= _own_growth(case):
+        return ()
+    return (case.change(f"waiting for the store ({_words(name)}) per step", name),)
+
+
+def _transform(case: Case) -> Evidence:
+    """The loader itself computes longer."""
+    own = _own_growth(case)
+    if own < MUCH_OF_INPUT * case.growth("idleInput"):
+        return ()
+    name = max(("inputOwnNs", "loadOwnNs"), key=lambda one: (case.fact(one) or 0.0) - (case.before(one) or 0.0))
+    return (case.change(f"computing in the loader ({_words(name)}) per step", name),)
+
+
+def _own_growth(case: Case) -> float:
+    return max((case.fact(name) or 0.0) - (case.before(name) or 0.0) for name in ("inputOwnNs", "loadOwnNs"))
+
+
+def _words(name: str) -> str:
+    place = "training thread" if name.startswith("input") else "loader threads"
+    kinds = {"Network": "network", "Poll": "poll", "File": "files", "Own": "own work"}
+    return f"{place}, {next(word for key, word in kinds.items() if key in name)}"
+
+
+CAUSES = (
+    Cause(
+        "DataLoaderWorkers",
+        Bottleneck.INPUT_STARVED,
+        needs="the training thread does the loading itself, or fewer threads load than in the baseline",
+        contradicted_by="the baseline's training thread loaded for itself too",
+        evidence=lambda case: _inline(case) or _fewer_workers(case),
+        advice=(
+            "restore the number of data loader workers (num_workers) of the baseline",
+            "then raise prefetch_factor and keep persistent_workers on",
+        ),
+    ),
+    Cause(
+        "WorkerRestart",
+        Bottleneck.INPUT_STARVED,
+        needs="most of the input wait lies in one step of several",
+        contradicted_by="the wait is spread over the steps, or comes back at a fixed distance",
+        evidence=_restart,
+        advice=("keep workers alive between epochs (persistent_workers=True)", "make epochs longer"),
+    ),
+    Cause(
+        "PrefetchBursts",
+        Bottleneck.INPUT_STARVED,
+        needs="the input wait comes every Nth step",
+        contradicted_by="every step waits",
+        evidence=_bursts,
+        advice=("raise prefetch_factor", "make the number of workers no divisor of the slow shards' rhythm"),
+    ),
+    Cause(
+        "SlowStorage",
+        Bottleneck.INPUT_STARVED,
+        needs="the same calls to files or the network take longer, and explain most of the growth",
+        contradicted_by="the loader's own computing grew more",
+        evidence=_storage,
+        advice=("check the store's latency and where the data lies", "cache or stage the data on the node"),
+    ),
+    Cause(
+        "CpuTransform",
+        Bottleneck.INPUT_STARVED,
+        needs="the loader's own computing grew and explains most of the growth",
+        contradicted_by="the loader waits in calls of the operating system",
+        evidence=_transform,
+        advice=("undo or vectorise the transform that was added", "raise num_workers", "do it once, offline"),
+    ),
+)

@@ -1,0 +1,163 @@
+"""The account as it travels: JSON of at most 4096 bytes, in a profiling Job's termination message.
+
+Only the fields named here are written and read, so nothing of a trace's environment can pass. Where it does not fit,
+the cheapest kernels go first, then ranges, then warnings.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import msgspec
+
+from mfu_operator.errors import Unreadable
+from mfu_operator.model.account import PARTS, KernelTotal, StepAccount
+
+LIMIT_BYTES = 4096
+"""Kubernetes keeps this much of a container's termination message."""
+
+LONGEST_NAME = 120
+"""Characters of a name or a sentence; a templated kernel name can be kilobytes."""
+
+MOST_KERNELS = 24
+MOST_ENTRIES = 24
+
+
+class _Compact(msgspec.Struct, kw_only=True, omit_defaults=True):
+    v: int
+    count: int
+    mean: float
+    std: float
+    parts: dict[str, float]
+    source: str = "gpu"
+    gpu: str | None = None
+    comm: float = 0.0
+    tensor: dict[str, float] = {}
+    kernels: list[tuple[str, str, float, float]] = []
+    ranges: dict[str, float] = {}
+    facts: dict[str, float | str] = {}
+    warnings: list[str] = []
+    hardware: list[str] = []
+
+
+class _Failure(msgspec.Struct):
+    reason: str
+    message: str
+
+
+class _Failed(msgspec.Struct):
+    error: _Failure
+
+
+def encode(account: StepAccount, hardware: Sequence[str] = (), warnings: Sequence[str] = ()) -> str:
+    """JSON of at most LIMIT_BYTES bytes of UTF-8.
+
+    Args:
+        account: nanoseconds are rounded to integers.
+        hardware: remarks about the node ("PCIe link x8 of x16").
+        warnings: said beside those that the account carries.
+    """
+    said = [*account.warnings, *(one for one in warnings if one not in account.warnings)]
+    compact = _Compact(
+        v=1,
+        count=account.count,
+        mean=round(account.mean_ns),
+        std=round(account.std_ns),
+        parts={name: round(value) for name, value in account.parts_ns.items() if name in PARTS and value},
+        source=account.account_from,
+        gpu=account.gpu and account.gpu[:LONGEST_NAME],
+        comm=round(account.communication_total_ns),
+        tensor={name: round(value) for name, value in account.tensor_core_ns.items()},
+        kernels=[
+            (one.name[:LONGEST_NAME], one.category, round(one.calls, 2), round(one.total_ns))
+            for one in sorted(account.kernels, key=lambda one: -one.total_ns)[:MOST_KERNELS]
+        ],
+        ranges=_largest(account.ranges_ns),
+        facts={name[:LONGEST_NAME]: _short(value) for name, value in account.facts.items()},
+        warnings=[one[: 2 * LONGEST_NAME] for one in said],
+        hardware=[one[:LONGEST_NAME] for one in hardware],
+    )
+    return _fitting(compact)
+
+
+def encode_failure(reason: str, message: str) -> str:
+    """The one line that a profiling pod leaves where there is no account."""
+    cut = message.encode()[: LIMIT_BYTES // 2].decode("utf-8", "ignore")
+    return msgspec.json.encode(_Failed(_Failure(reason[:LONGEST_NAME], cut))).decode()
+
+
+def decode(text: str) -> StepAccount:
+    """The account of a termination message.
+
+    Raises:
+        Unreadable: with the pod's own reason where it left one; NoResult, BadResult otherwise.
+    """
+    compact = _decode(text)
+    return StepAccount(
+        count=compact.count,
+        mean_ns=compact.mean,
+        std_ns=compact.std,
+        parts_ns={name: compact.parts.get(name, 0.0) for name in PARTS},
+        account_from=compact.source,
+        gpu=compact.gpu,
+        communication_total_ns=compact.comm,
+        tensor_core_ns=compact.tensor,
+        kernels=tuple(KernelTotal(*one) for one in compact.kernels),
+        ranges_ns=compact.ranges,
+        warnings=tuple(compact.warnings),
+        facts=compact.facts,
+    )
+
+
+def hardware(text: str) -> tuple[str, ...]:
+    """The remarks about the node that came with the account. Raises Unreadable as `decode` does."""
+    return tuple(_decode(text).hardware)
+
+
+def _decode(text: str) -> _Compact:
+    if not text.strip():
+        raise Unreadable("NoResult", "the profiling pod ended without a result; read its logs")
+    try:
+        return msgspec.json.decode(text, type=_Compact)
+    except (msgspec.DecodeError, UnicodeError) as error:
+        raise _failure(text) or Unreadable(
+            "BadResult", f"the profiling pod's result is not an account ({error}); read its logs"
+        ) from error
+
+
+def _failure(text: str) -> Unreadable | None:
+    try:
+        failed = msgspec.json.decode(text, type=_Failed)
+    except (msgspec.DecodeError, UnicodeError):
+        return None
+    return Unreadable(failed.error.reason, failed.error.message)
+
+
+def _largest(values: Mapping[str, float]) -> dict[str, float]:
+    ordered = sorted(values.items(), key=lambda item: -item[1])[:MOST_ENTRIES]
+    return {name[:LONGEST_NAME]: round(value) for name, value in ordered}
+
+
+def _short(value: float | str) -> float | str:
+    return value[:LONGEST_NAME] if isinstance(value, str) else round(float(value), 3)
+
+
+def _fitting(compact: _Compact) -> str:
+    while len(encoded := msgspec.json.encode(compact)) > LIMIT_BYTES:
+        for cut in (compact.kernels, compact.ranges, compact.warnings, compact.hardware, compact.facts):
+            if cut:
+                _drop_last(cut)
+                break
+    return encoded.decode()
+
+
+def _drop_last(entries: list[object] | dict[str, float] | list[str] | dict[str, float | str] | object) -> None:
+    if isinstance(entries, dict):
+        entries.popitem()
+    elif isinstance(entries, list):
+        entries.pop()
+
+
+def cut(account: StepAccount, kernels: int) -> StepAccount:
+    """The account with its `kernels` most expensive kernels only, as a status holds it."""
+    ordered = sorted(account.kernels, key=lambda one: -one.total_ns)
+    return replace(account, kernels=tuple(ordered[:kernels]))

@@ -1,0 +1,30 @@
+"""Whether two accounts may be compared at all."""
+
+from mfu_operator.model.account import StepAccount
+
+MUST_EQUAL = {
+    "worldSize": "world size",
+    "batchSize": "batch size",
+    "profilerStacks": "the profiler's settings (stacks)",
+    "profilerShapes": "the profiler's settings (shapes)",
+    "producer": "the profiler",
+}
+"""Facts that must be equal where both accounts have them, and their names in a sentence."""
+
+
+def differences(now: StepAccount, baseline: StepAccount) -> tuple[str, ...]:
+    """Why the accounts are not comparable; empty where they are."""
+    found = []
+    if now.account_from != baseline.account_from:
+        found.append(f"the account is from {now.account_from}, the baseline's from {baseline.account_from}")
+    if now.gpu and baseline.gpu and now.gpu != baseline.gpu:
+        found.append(f"the GPU differs: {now.gpu}, baseline {baseline.gpu}")
+    for fact, said in MUST_EQUAL.items():
+        left, right = now.facts.get(fact), baseline.facts.get(fact)
+        if left is not None and right is not None and left != right:
+            found.append(f"{said} differs: {_word(left)}, baseline {_word(right)}")
+    return tuple(found)
+
+
+def _word(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:g}"

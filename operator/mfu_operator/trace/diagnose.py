@@ -1,0 +1,178 @@
+"""StepAccount → Diagnosis: one bottleneck, its cause, and the numbers behind both.
+
+With a baseline the bottleneck is what grew, not what is large. It works from compact accounts alone, so that the
+operator never needs a trace.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from mfu_operator.model.account import PARTS, StepAccount
+from mfu_operator.model.diagnosis import Bottleneck, Diagnosis
+from mfu_operator.trace import causes, comparable
+from mfu_operator.trace.case import Case, milliseconds
+
+GROUPS: Mapping[Bottleneck, tuple[str, ...]] = {
+    Bottleneck.INPUT_STARVED: ("idleInput",),
+    Bottleneck.COMMS_BOUND: ("communication",),
+    Bottleneck.KERNEL_BOUND: ("compute",),
+    Bottleneck.HOST_BOUND: ("idleSync", "idleAlloc", "idleHost", "idleLaunch"),
+    Bottleneck.COPY_BOUND: ("h2d", "d2h", "d2d", "memset"),
+}
+"""Every part but idleUnknown, under the bottleneck that it speaks for."""
+
+WORDS: Mapping[Bottleneck, str] = {
+    Bottleneck.INPUT_STARVED: "input wait",
+    Bottleneck.COMMS_BOUND: "exposed communication",
+    Bottleneck.KERNEL_BOUND: "compute",
+    Bottleneck.HOST_BOUND: "host work and launches with an idle device",
+    Bottleneck.COPY_BOUND: "copies that nothing overlaps",
+}
+
+LEAST_GROWTH = 0.025
+"""Of the baseline's step. Below 1 % nothing may be blamed, from 5 % on everything must be seen: this is the geometric
+middle."""
+
+SIGMAS = 2.0
+"""Growth of the step must exceed this many standard errors of the difference of the means (Welch)."""
+
+MOST_UNKNOWN = 1 / 3
+"""A diagnosis that rests on more unknown time than this is none."""
+
+NOTHING_LOST = 0.03
+"""Without a baseline and without a whole step: less than this outside kernels is nothing to name."""
+
+
+def diagnose(now: StepAccount, baseline: StepAccount | None = None) -> Diagnosis:
+    """What made the step slower than the baseline's; without a baseline, what its time goes to."""
+    if now.mean_ns <= 0:
+        return _inconclusive("the account holds no time", "record at least five whole steps")
+    if baseline is None:
+        return _absolute(now)
+    problems = comparable.differences(now, baseline)
+    if problems:
+        return Diagnosis(
+            Bottleneck.INCONCLUSIVE,
+            None,
+            0.0,
+            problems,
+            advice=("record both under the same conditions: GPU, world size, batch, profiler settings",),
+            runbook=_runbook(Bottleneck.INCONCLUSIVE),
+            comparable=False,
+            not_comparable_because=problems,
+        )
+    return _differential(now, baseline)
+
+
+def _differential(now: StepAccount, baseline: StepAccount) -> Diagnosis:
+    delta = {part: now.parts_ns.get(part, 0.0) - baseline.parts_ns.get(part, 0.0) for part in PARTS}
+    growth = now.mean_ns - baseline.mean_ns
+    summary = _steps_sentence(now, baseline)
+    limit = max(LEAST_GROWTH * baseline.mean_ns, SIGMAS * _standard_error(now, baseline))
+    if growth <= limit:
+        return Diagnosis(None, None, 1.0, (summary, f"less than the {milliseconds(limit)} that counts"), delta_ns=delta)
+    groups = {one: sum(delta[part] for part in parts) for one, parts in GROUPS.items()}
+    grown = sum(value for value in groups.values() if value > 0) + max(0.0, delta["idleUnknown"])
+    if delta["idleUnknown"] > MOST_UNKNOWN * grown:
+        return _unknown(now, delta, f"{milliseconds(delta['idleUnknown'])} of the growth cannot be explained")
+    bottleneck = max(groups, key=lambda one: groups[one])
+    case = Case(now, baseline)
+    evidence = (summary, _part_sentence(bottleneck, now, baseline), *_lesser(groups, bottleneck, limit))
+    certainty = (groups[bottleneck] / grown) * (growth / (growth + limit))
+    return _with_cause(case, bottleneck, evidence, certainty, delta)
+
+
+def _absolute(now: StepAccount) -> Diagnosis:
+    unknown = now.parts_ns.get("idleUnknown", 0.0)
+    groups = {one: sum(now.parts_ns.get(part, 0.0) for part in parts) for one, parts in GROUPS.items()}
+    if unknown > MOST_UNKNOWN * max(now.mean_ns - groups[Bottleneck.KERNEL_BOUND], 1.0) and unknown > 0.1 * now.mean_ns:
+        return _unknown(now, {}, f"{milliseconds(unknown)} of {milliseconds(now.mean_ns)} cannot be explained")
+    if now.facts.get("wholeSteps") == 0 and groups[Bottleneck.KERNEL_BOUND] > (1 - NOTHING_LOST) * now.mean_ns:
+        return Diagnosis(
+            None, None, 1.0, (f"compute {_share(groups[Bottleneck.KERNEL_BOUND], now)} of the recorded span",)
+        )
+    bottleneck = max(groups, key=lambda one: groups[one])
+    evidence = (_part_sentence(bottleneck, now, None),)
+    return _with_cause(Case(now, None), bottleneck, evidence, groups[bottleneck] / now.mean_ns, {})
+
+
+def _with_cause(
+    case: Case, bottleneck: Bottleneck, evidence: Sequence[str], certainty: float, delta: Mapping[str, float]
+) -> Diagnosis:
+    found = causes.find(case, bottleneck)
+    return Diagnosis(
+        bottleneck if found is None else found.cause.bottleneck,
+        None if found is None else found.cause.name,
+        round(min(0.99, certainty if found else 0.8 * certainty), 2),
+        (*evidence, *(found.evidence if found else ())),
+        advice=found.cause.advice if found else GENERAL_ADVICE[bottleneck],
+        runbook=_runbook(bottleneck),
+        delta_ns=dict(delta),
+    )
+
+
+GENERAL_ADVICE: Mapping[Bottleneck, tuple[str, ...]] = {
+    Bottleneck.INPUT_STARVED: ("record with --trace=osrt to see what the loader waits for",),
+    Bottleneck.COMMS_BOUND: ("record every rank, so that waiting can be told from transferring",),
+    Bottleneck.KERNEL_BOUND: ("compare the kernels by name: see the difference's table",),
+    Bottleneck.HOST_BOUND: ("record with NVTX ranges around the loop's parts to see which one the host is busy in",),
+    Bottleneck.COPY_BOUND: ("look for copies that could be asynchronous, pinned or avoided",),
+}
+
+
+def _unknown(now: StepAccount, delta: Mapping[str, float], why: str) -> Diagnosis:
+    graphs = now.facts.get("graphNs")
+    reason = "kernels hide in CUDA graphs" if graphs else "launch calls are missing for the operations after the gaps"
+    advice = (
+        "record again with --trace=cuda,nvtx,osrt --cuda-graph-trace=node"
+        if graphs
+        else "record again with --trace=cuda,nvtx,osrt"
+    )
+    found = _inconclusive(f"{why}: {reason}", advice)
+    return Diagnosis(found.bottleneck, None, 0.0, found.evidence, found.advice, found.runbook, delta_ns=dict(delta))
+
+
+def _inconclusive(why: str, advice: str) -> Diagnosis:
+    return Diagnosis(
+        Bottleneck.INCONCLUSIVE, None, 0.0, (why,), advice=(advice,), runbook=_runbook(Bottleneck.INCONCLUSIVE)
+    )
+
+
+def _standard_error(now: StepAccount, baseline: StepAccount) -> float:
+    """Of the difference of two means, ns (Welch 1947)."""
+    return math.sqrt(sum(one.std_ns**2 / max(one.count, 1) for one in (now, baseline)))
+
+
+def _steps_sentence(now: StepAccount, baseline: StepAccount) -> str:
+    growth = now.mean_ns - baseline.mean_ns
+    sign = "+" if growth >= 0 else "−"
+    return (
+        f"step {milliseconds(now.mean_ns)}, baseline {milliseconds(baseline.mean_ns)} "
+        f"({sign}{milliseconds(abs(growth))}, {growth / baseline.mean_ns:+.1%})"
+    )
+
+
+def _part_sentence(bottleneck: Bottleneck, now: StepAccount, baseline: StepAccount | None) -> str:
+    parts = GROUPS[bottleneck]
+    said = f"{WORDS[bottleneck]} {_of_step(parts, now)} per step"
+    return said if baseline is None else f"{said}, baseline {_of_step(parts, baseline)}"
+
+
+def _of_step(parts: tuple[str, ...], account: StepAccount) -> str:
+    part = sum(account.parts_ns.get(one, 0.0) for one in parts)
+    return f"{milliseconds(part)} of {milliseconds(account.mean_ns)}"
+
+
+def _lesser(groups: Mapping[Bottleneck, float], chosen: Bottleneck, limit: float) -> tuple[str, ...]:
+    """The other groups that changed by more than the limit: a reader will ask."""
+    others = ((one, value) for one, value in groups.items() if one is not chosen and abs(value) > limit)
+    return tuple(f"{WORDS[one]} {'+' if value > 0 else '−'}{milliseconds(abs(value))}" for one, value in others)
+
+
+def _share(part: float, account: StepAccount) -> str:
+    return f"{part / account.mean_ns:.1%}"
+
+
+def _runbook(bottleneck: Bottleneck) -> str:
+    words = "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in bottleneck.value).lstrip("-")
+    return f"runbooks/{words}.md"

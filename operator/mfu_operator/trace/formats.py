@@ -1,0 +1,74 @@
+"""Which files to read and how: formats are told by content, never by name."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from mfu_operator.errors import Unreadable
+from mfu_operator.model.trace import Trace
+from mfu_operator.trace import kineto_json, nsys_sqlite
+
+NSYS_REPORT_MAGICS = (b"NSYSREP", b"QDSTRM", b"\x1f\x8b\x08\x08nsys")
+GZIP = b"\x1f\x8b"
+HEAD_BYTES = 4096
+REPORT_SUFFIXES = (".nsys-rep", ".qdrep", ".qdstrm")
+
+
+def expand(paths: Sequence[Path]) -> tuple[Path, ...]:
+    """The files to read: a folder stands for the traces in it, by name.
+
+    Raises:
+        Unreadable: NoSuchFile, NoTrace (a folder without any).
+    """
+    return tuple(file for path in paths for file in _files(path))
+
+
+def _files(path: Path) -> tuple[Path, ...]:
+    if path.is_file():
+        return (path,)
+    if not path.is_dir():
+        raise Unreadable("NoSuchFile", f"{path}: no such file; give a trace or a folder of traces")
+    found = tuple(sorted(one for one in path.iterdir() if one.is_file() and is_trace(one)))
+    if not found:
+        raise Unreadable(
+            "NoTrace", f"{path}: no trace in this folder; expected an nsys SQLite export or a Kineto .json(.gz)"
+        )
+    return found
+
+
+def is_trace(path: Path) -> bool:
+    """Whether the file's content looks like a trace that can be read here."""
+    head = head_of(path)
+    return head.startswith(nsys_sqlite.MAGIC) or kineto_json.looks_like(head)
+
+
+def is_report(path: Path) -> bool:
+    """Whether the file is nsys' own recording, which nsys has to export first."""
+    return path.suffix in REPORT_SUFFIXES and not is_trace(path)
+
+
+def read(path: Path) -> Trace:
+    """The trace in columns.
+
+    Raises:
+        Unreadable: NotATrace, NeedsExport, CorruptTrace, TooLarge: the message names the file, what is wrong and what
+            to do.
+    """
+    head = head_of(path)
+    if head.startswith(nsys_sqlite.MAGIC):
+        return nsys_sqlite.read_nsys(path)
+    if kineto_json.looks_like(head):
+        return kineto_json.read_kineto(path)
+    if is_report(path):
+        raise Unreadable("NeedsExport", f"{path}: export it first: nsys export --type=sqlite {path.name}")
+    raise Unreadable(
+        "NotATrace", f"{path}: neither an nsys SQLite export nor a Kineto (torch.profiler) JSON trace; check the file"
+    )
+
+
+def head_of(path: Path) -> bytes:
+    """The file's first bytes. Raises Unreadable (NoSuchFile)."""
+    try:
+        with path.open("rb") as file:
+            return file.read(HEAD_BYTES)
+    except OSError as error:
+        raise Unreadable("NoSuchFile", f"{path}: cannot be opened ({error.strerror}); check path and rights") from error

@@ -1,0 +1,64 @@
+"""Reads `kernels.tsv`: what a kernel does, and whether it used tensor cores."""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+from mfu_operator.model.account import PARTS
+
+OTHER = "other"
+UNKNOWN = "unknown"
+USED = "used"
+NOT_USED = "not used"
+ELIGIBLE_CATEGORIES = frozenset({"gemm", "attention", "convolution"})
+"""Work that tensor cores exist for."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelRule:
+    """One line of the table. `example` is a name that it must match first."""
+
+    column: str
+    verdict: str
+    pattern: re.Pattern[str]
+    example: str
+
+
+@cache
+def rules() -> tuple[KernelRule, ...]:
+    """The table, in the order in which rules are tried."""
+    text = resources.files(__package__).joinpath("kernels.tsv").read_text(encoding="utf-8")
+    rows = (line.split("\t") for line in text.splitlines() if line and not line.startswith("#"))
+    return tuple(
+        KernelRule(column, verdict, re.compile(pattern), example) for column, verdict, pattern, example in rows
+    )
+
+
+@cache
+def _column(column: str) -> tuple[KernelRule, ...]:
+    return tuple(rule for rule in rules() if rule.column == column)
+
+
+def rule_for(column: str, name: str) -> KernelRule | None:
+    """The first rule of `column` (category, tensor) that matches."""
+    return next((rule for rule in _column(column) if rule.pattern.search(name)), None)
+
+
+@cache
+def category(name: str) -> str:
+    """The kernel's category, `other` where no rule knows it."""
+    rule = rule_for("category", name)
+    return rule.verdict if rule else OTHER
+
+
+@cache
+def tensor_core(name: str) -> str:
+    """`used`, `not used` or `unknown`. A kernel of another category than those that can use them is `not used`."""
+    rule = rule_for("tensor", name)
+    return rule.verdict if rule else UNKNOWN
+
+
+def part_of(name: str) -> int:
+    """The part of the account that the kernel belongs to, as an index into PARTS."""
+    return PARTS.index("communication" if category(name) == "communication" else "compute")

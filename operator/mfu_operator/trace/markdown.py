@@ -1,0 +1,150 @@
+"""Accounts and diagnoses as Markdown, for pull requests. Pure: from plain values to text."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from mfu_operator.model.account import PARTS, KernelTotal, StepAccount
+from mfu_operator.model.diagnosis import Diagnosis
+from mfu_operator.trace.answer import Answer, MeanStep
+
+LABELS: Mapping[str, str] = {
+    "compute": "compute",
+    "communication": "communication, exposed",
+    "h2d": "copies to the device, exposed",
+    "d2h": "copies to the host, exposed",
+    "d2d": "copies on the device, exposed",
+    "memset": "memset, exposed",
+    "idleInput": "waiting for input",
+    "idleSync": "synchronisation",
+    "idleAlloc": "memory allocation",
+    "idleHost": "other host work",
+    "idleLaunch": "launch latency",
+    "idleUnknown": "unknown",
+}
+"""Each part in a reader's words."""
+
+MOST_KERNELS = 8
+LONGEST_NAME = 80
+
+
+def account_table(now: StepAccount, baseline: StepAccount | None = None) -> str:
+    """The step's parts as a table in milliseconds; parts that are zero in both are left out."""
+    if baseline is None:
+        return parts_table(now.mean_ns, now.parts_ns)
+    return parts_table(now.mean_ns, now.parts_ns, baseline.mean_ns, baseline.parts_ns)
+
+
+def parts_table(
+    step_ns: float,
+    parts_ns: Mapping[str, float],
+    baseline_step_ns: float | None = None,
+    baseline_parts_ns: Mapping[str, float] | None = None,
+) -> str:
+    """The same from plain values: nanoseconds of the mean step and of its parts."""
+    if baseline_parts_ns is None or baseline_step_ns is None:
+        rows = [(LABELS[part], parts_ns.get(part, 0.0)) for part in PARTS if parts_ns.get(part)]
+        lines = ["| per step | ms | share |", "|---|---:|---:|"]
+        lines += [f"| {label} | {_ms(value)} | {value / step_ns:.1%} |" for label, value in rows]
+        return "\n".join([*lines, f"| **step** | **{_ms(step_ns)}** | 100 % |"])
+    lines = ["| per step | baseline, ms | now, ms | change, ms |", "|---|---:|---:|---:|"]
+    for part in PARTS:
+        before, after = baseline_parts_ns.get(part, 0.0), parts_ns.get(part, 0.0)
+        if before or after:
+            lines.append(f"| {LABELS[part]} | {_ms(before)} | {_ms(after)} | {_signed(after - before)} |")
+    total = (
+        f"| **step** | **{_ms(baseline_step_ns)}** | **{_ms(step_ns)}** | **{_signed(step_ns - baseline_step_ns)}** |"
+    )
+    return "\n".join([*lines, total])
+
+
+def diagnosis_text(found: Diagnosis) -> str:
+    """The diagnosis in a heading's line, its evidence and its advice as lists."""
+    return _diagnosis(
+        found.bottleneck.value if found.bottleneck else None,
+        found.cause,
+        found.confidence,
+        found.evidence,
+        found.advice,
+        found.runbook,
+    )
+
+
+def kernel_table(kernels: Sequence[KernelTotal]) -> str:
+    """The most expensive kernels; empty text where there are none."""
+    if not kernels:
+        return ""
+    ordered = sorted(kernels, key=lambda one: -one.total_ns)[:MOST_KERNELS]
+    rows = [f"| `{_cell(one.name)}` | {one.category} | {one.calls:g} | {_ms(one.total_ns)} |" for one in ordered]
+    return "\n".join(["| kernel | category | calls | ms per step |", "|---|---|---:|---:|", *rows])
+
+
+def answer_page(found: Answer) -> str:
+    """The whole answer: the diagnosis, then each device's step, then what changed."""
+    row = found.diagnosis
+    sections = [_diagnosis(row.bottleneck, row.cause, row.confidence, row.evidence, row.advice, row.runbook)]
+    for device in found.devices:
+        title = f"Device {device.device}" if device.device is not None else "Training thread"
+        named = f"{title}, {device.gpu}" if device.gpu else title
+        sections += [f"### {named}: mean of {_steps(device.step.count)}", _step_table(found, device.step)]
+        sections += [
+            kernel_table([KernelTotal(one.name, one.category, one.calls, one.total_ns) for one in device.step.kernels])
+        ]
+    if found.difference is not msgspec.UNSET:
+        deltas = [one for one in found.difference.kernels if one.delta_ns][:MOST_KERNELS]
+        if deltas:
+            rows = [
+                f"| `{_cell(one.name)}` | {one.calls_baseline:g} | {one.calls_now:g} | {_signed(one.delta_ns)} |"
+                for one in deltas
+            ]
+            head = [
+                "### Kernels that changed",
+                "| kernel | calls, baseline | calls, now | change, ms |\n|---|---:|---:|---:|",
+            ]
+            sections += [head[0], "\n".join([head[1], *rows])]
+    warnings = list(dict.fromkeys(warning for trace in found.traces for warning in trace.warnings))
+    sections += [f"> {warning}" for warning in warnings]
+    return "\n\n".join(one for one in sections if one)
+
+
+def _step_table(found: Answer, step: MeanStep) -> str:
+    if found.difference is msgspec.UNSET or len(found.devices) > 1:
+        return parts_table(step.mean_ns, step.account_ns)
+    change = found.difference
+    before = {part: value - change.account_ns[part] for part, value in step.account_ns.items()}
+    return parts_table(step.mean_ns, step.account_ns, step.mean_ns - change.step_ns, before)
+
+
+def _diagnosis(
+    bottleneck: str | None,
+    cause: str | None,
+    confidence: float,
+    evidence: Sequence[str],
+    advice: Sequence[str],
+    runbook: str | None,
+) -> str:
+    title = "No bottleneck stands out" if bottleneck is None else f"**{bottleneck}**" + (f" / {cause}" if cause else "")
+    said = f"{title} (confidence {confidence:.0%})" if bottleneck not in (None, "Inconclusive") else title
+    lines = [said, "", *(f"- {one}" for one in evidence)]
+    if advice:
+        lines += ["", f"First: {advice[0]}.", *(f"Then: {one}." for one in advice[1:])]
+    if runbook:
+        lines += ["", f"Runbook: `{runbook}`"]
+    return "\n".join(lines)
+
+
+def _steps(count: int) -> str:
+    return "1 step" if count == 1 else f"{count} steps"
+
+
+def _cell(name: str) -> str:
+    cut = name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
+    return cut.replace("|", "\\|").replace("`", "'").replace("\n", " ")
+
+
+def _ms(nanoseconds: float) -> str:
+    return f"{nanoseconds / 1e6:.2f}"
+
+
+def _signed(nanoseconds: float) -> str:
+    return f"{nanoseconds / 1e6:+.2f}".replace("-", "−")

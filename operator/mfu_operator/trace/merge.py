@@ -1,0 +1,67 @@
+"""The mean over devices: one account for a job of many."""
+
+from collections.abc import Mapping, Sequence
+
+from mfu_operator.model.account import PARTS, KernelTotal, StepAccount
+
+MOST_KERNELS = 200
+
+
+def merged(accounts: Sequence[StepAccount]) -> StepAccount:
+    """The mean of accounts of several devices; one account is itself.
+
+    Parts, facts and kernels are averaged; a fact that a device lacks is averaged over those that have it. The spread
+    is the mean of the devices' own: devices of one job do not step independently.
+    """
+    if len(accounts) == 1:
+        return accounts[0]
+    return StepAccount(
+        count=min(one.count for one in accounts),
+        mean_ns=_mean([one.mean_ns for one in accounts]),
+        std_ns=_mean([one.std_ns for one in accounts]),
+        parts_ns={part: _mean([one.parts_ns.get(part, 0.0) for one in accounts]) for part in PARTS},
+        account_from=accounts[0].account_from,
+        gpu=_common([one.gpu for one in accounts]),
+        communication_total_ns=_mean([one.communication_total_ns for one in accounts]),
+        tensor_core_ns=_means([one.tensor_core_ns for one in accounts]),
+        kernels=_kernels(accounts),
+        ranges_ns=_means([one.ranges_ns for one in accounts]),
+        warnings=tuple(dict.fromkeys(warning for one in accounts for warning in one.warnings)),
+        facts=_facts(accounts),
+    )
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _means(values: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    names = dict.fromkeys(name for one in values for name in one)
+    return {name: sum(one.get(name, 0.0) for one in values) / len(values) for name in names}
+
+
+def _common(values: Sequence[str | None]) -> str | None:
+    distinct = sorted({one for one in values if one is not None})
+    return ", ".join(distinct) if distinct else None
+
+
+def _facts(accounts: Sequence[StepAccount]) -> dict[str, float | str]:
+    merged_facts: dict[str, float | str] = {}
+    for name in dict.fromkeys(name for one in accounts for name in one.facts):
+        values = [one.facts[name] for one in accounts if name in one.facts]
+        numbers = [value for value in values if not isinstance(value, str)]
+        merged_facts[name] = _mean(numbers) if numbers else values[0]
+    return merged_facts
+
+
+def _kernels(accounts: Sequence[StepAccount]) -> tuple[KernelTotal, ...]:
+    totals: dict[tuple[str, str], tuple[float, float]] = {}
+    for account in accounts:
+        for kernel in account.kernels:
+            calls, total = totals.get((kernel.name, kernel.category), (0.0, 0.0))
+            totals[kernel.name, kernel.category] = (calls + kernel.calls, total + kernel.total_ns)
+    ordered = sorted(totals.items(), key=lambda item: -item[1][1])[:MOST_KERNELS]
+    return tuple(
+        KernelTotal(name, category, calls / len(accounts), total / len(accounts))
+        for (name, category), (calls, total) in ordered
+    )

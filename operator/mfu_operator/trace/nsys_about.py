@@ -1,0 +1,99 @@
+"""What an nsys export says about itself: who made it, on what, and what was lost.
+
+The export also holds the whole environment of the process. Of it only the rank and the world size are read, and only
+where they are plain numbers; nothing else of it leaves this module.
+"""
+
+import re
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+Tables = Mapping[str, frozenset[str]]
+
+RANK_NAMES = ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
+WORLD_SIZE_NAMES = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS")
+WORST_SEVERITY = 2
+"""ENUM_DIAGNOSTIC_SEVERITY_LEVEL: 0 unknown, 1 information, 2 warning, 3 error."""
+
+PRIVILEGES = re.compile(r"insufficient.?privilege|CUPTI_ERROR|permission.*(CUDA|GPU)|no CUDA events collected", re.I)
+DROPPED = re.compile(r"\b(dropped|lost|overflow|incomplete|missing)\b", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """An export's origin. `device_tracing_failed`: nsys itself says that device activity could not be recorded."""
+
+    producer: str | None = None
+    rank: int | None = None
+    world_size: int | None = None
+    gpus: Mapping[int, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    device_tracing_failed: bool = False
+
+
+def read_about(connection: sqlite3.Connection, tables: Tables) -> About:
+    """Everything that is known of the export beside its events. Raises sqlite3.Error."""
+    environment = _environment(connection, tables)
+    diagnostics = _diagnostics(connection, tables)
+    return About(
+        producer=_producer(connection, tables),
+        rank=_number(environment, RANK_NAMES),
+        world_size=_number(environment, WORLD_SIZE_NAMES),
+        gpus=_gpus(connection, tables),
+        warnings=_warnings(diagnostics),
+        device_tracing_failed=any(PRIVILEGES.search(text) for text in diagnostics),
+    )
+
+
+def _producer(connection: sqlite3.Connection, tables: Tables) -> str | None:
+    for table in ("META_DATA_EXPORT", "EXPORT_META_DATA"):
+        if table in tables:
+            facts = dict(connection.execute(f"SELECT name, value FROM {table}"))
+            version = facts.get("EXPORT_PRODUCT_VERSION")
+            return f"nsys {version}" if version else "nsys"
+    return None
+
+
+def _environment(connection: sqlite3.Connection, tables: Tables) -> list[str]:
+    if "TARGET_INFO_SYSTEM_ENV" not in tables:
+        return []
+    rows = connection.execute("SELECT value FROM TARGET_INFO_SYSTEM_ENV WHERE name = 'DeviceEnvironment'")
+    return [line for (value,) in rows for line in re.split(r"[\x00\n]", str(value))]
+
+
+def _number(environment: list[str], names: tuple[str, ...]) -> int | None:
+    for name in names:
+        for line in environment:
+            key, _, value = line.partition("=")
+            if key == name and value.isascii() and value.isdigit():
+                return int(value)
+    return None
+
+
+def _diagnostics(connection: sqlite3.Connection, tables: Tables) -> list[str]:
+    if not {"text", "severity"} <= tables.get("DIAGNOSTIC_EVENT", frozenset()):
+        return []
+    rows = connection.execute(f"SELECT text FROM DIAGNOSTIC_EVENT WHERE severity >= {WORST_SEVERITY}")
+    return [str(text) for (text,) in rows]
+
+
+def _warnings(diagnostics: list[str]) -> tuple[str, ...]:
+    """Fixed sentences: the messages' own text may hold paths and arguments."""
+    found = []
+    if any(PRIVILEGES.search(text) for text in diagnostics):
+        found.append("nsys could not record device activity (privileges or CUPTI); grant them to the profiled process")
+    if any(DROPPED.search(text) for text in diagnostics):
+        found.append("nsys reports dropped or missing records")
+    return tuple(found)
+
+
+def _gpus(connection: sqlite3.Connection, tables: Tables) -> dict[int, str]:
+    """GPU names by the device ids that operations carry (CUDA's), where the export maps them."""
+    if not {"id", "name"} <= tables.get("TARGET_INFO_GPU", frozenset()):
+        return {}
+    names = {int(key): str(name) for key, name in connection.execute("SELECT id, name FROM TARGET_INFO_GPU")}
+    if not {"gpuId", "cudaId"} <= tables.get("TARGET_INFO_CUDA_DEVICE", frozenset()):
+        return names
+    mapped = connection.execute("SELECT cudaId, gpuId FROM TARGET_INFO_CUDA_DEVICE")
+    return {int(cuda): names[int(gpu)] for cuda, gpu in mapped if int(gpu) in names} or names

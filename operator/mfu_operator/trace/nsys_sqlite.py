@@ -1,0 +1,260 @@
+"""Reads an nsys SQLite export of any schema from 2022.4 on: tables and columns are probed, never assumed."""
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from mfu_operator.errors import Unreadable
+from mfu_operator.model.trace import NONE, DeviceOps, Ints, Spans, Trace, column
+from mfu_operator.trace.accounting import COMPUTE, D2D, D2H, H2D, MEMSET
+from mfu_operator.trace.kernels import part_of
+from mfu_operator.trace.nsys_about import About, read_about
+from mfu_operator.trace.range_names import meaning, select
+
+MAGIC = b"SQLite format 3\x00"
+
+FETCH_ROWS = 200_000
+"""Rows held as Python objects at a time: 30 MB at most for the widest query."""
+
+PUSH_POP, START_END = 59, 60
+COPY_PARTS = {1: H2D, 2: D2H, 8: D2D, 10: D2D}
+"""CUPTI copy kinds; those with arrays (3 to 7) stay on the device or are rare, and count as d2d."""
+PAGEABLE_KIND = 0
+SERIAL_BITS = 24
+"""The low bits of a globalTid hold the thread, the rest is its globalPid."""
+
+
+def read_nsys(path: Path) -> Trace:
+    """The recording in columns.
+
+    Raises:
+        Unreadable: CorruptTrace, where SQLite or the values in it are not what an export holds.
+    """
+    try:
+        with _connect(path) as connection:
+            return _Reader(connection, path).read()
+    except (sqlite3.Error, OverflowError, ValueError, TypeError) as error:
+        raise Unreadable(
+            "CorruptTrace", f"{path}: this nsys export is damaged or incomplete ({error}); export the .nsys-rep again"
+        ) from error
+
+
+class _connect:  # noqa: N801 - reads as the verb it is
+    """A connection that cannot write, closed at the end of the block."""
+
+    def __init__(self, path: Path) -> None:
+        self._connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
+        self._connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+
+    def __enter__(self) -> sqlite3.Connection:
+        return self._connection
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+
+class _Reader:
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        self._connection = connection
+        self._path = path
+        self._tables = _columns(connection)
+        self._strings: dict[int, str] = {}
+        self._names: dict[str, int] = {}
+        self._threads: dict[int, int] = {}
+        self._warnings: list[str] = []
+
+    def read(self) -> Trace:
+        if not self._tables.keys() & {"StringIds", "NVTX_EVENTS", "CUPTI_ACTIVITY_KIND_KERNEL"}:
+            raise Unreadable(
+                "NotATrace", f"{self._path}: an SQLite file, but not an export of nsys (no StringIds, no NVTX_EVENTS)"
+            )
+        self._strings = self._string_table()
+        about = read_about(self._connection, self._tables)
+        calls, call_keys = self._calls()
+        ops = self._device_ops(calls, call_keys)
+        ranges = self._ranges()
+        os_calls = self._spans("OSRT_API")
+        return Trace(
+            path=str(self._path),
+            format="nsys-sqlite",
+            producer=about.producer,
+            rank=about.rank,
+            world_size=about.world_size,
+            names=tuple(self._names),
+            processes=column([key >> SERIAL_BITS for key in self._threads]),
+            ops=ops,
+            calls=calls,
+            ranges=ranges,
+            os_calls=os_calls,
+            gpus=about.gpus,
+            device_expected=self._device_expected(calls, about),
+            warnings=(*about.warnings, *self._warnings),
+            missing=tuple(sorted(WANTED - self._tables.keys())),
+        )
+
+    def _string_table(self) -> dict[int, str]:
+        if "StringIds" not in self._tables:
+            return {}
+        return {int(key): str(value) for key, value in self._connection.execute("SELECT id, value FROM StringIds")}
+
+    def _integers(self, table: str, columns: Sequence[str]) -> list[Ints]:
+        """Columns as integers; one that the schema does not have, or a value that is absent, is NONE."""
+        present = self._tables[table]
+        listed = ", ".join(
+            f'CAST(COALESCE("{name}", {NONE}) AS INTEGER)' if name in present else str(NONE) for name in columns
+        )
+        cursor = self._connection.execute(f'SELECT {listed} FROM "{table}"')
+        chunks = [np.empty((0, len(columns)), dtype=np.int64)]
+        while rows := cursor.fetchmany(FETCH_ROWS):
+            chunks.append(np.array(rows, dtype=np.int64))
+        return list(np.concatenate(chunks).T)
+
+    def _name(self, text: str) -> int:
+        return self._names.setdefault(text, len(self._names))
+
+    def _name_of_ids(self, ids: Ints) -> Ints:
+        """The names of string ids; an id that the string table lacks is named by its number."""
+        used, place = np.unique(ids, return_inverse=True)
+        return column([self._name(str(self._strings.get(int(one), f"string {one}"))) for one in used])[place]
+
+    def _thread_index(self, global_tids: Ints) -> Ints:
+        used, place = np.unique(global_tids, return_inverse=True)
+        return column([self._threads.setdefault(int(one), len(self._threads)) for one in used])[place]
+
+    def _spans(self, table: str) -> Spans:
+        if table not in self._tables:
+            return Spans()
+        start, end, thread, name = self._integers(table, ("start", "end", "globalTid", "nameId"))
+        keep = self._sound(table, start, end)
+        return Spans(start[keep], end[keep], self._thread_index(thread[keep]), self._name_of_ids(name[keep]))
+
+    def _sound(self, table: str, start: Ints, end: Ints) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        keep = end >= start
+        if not keep.all():
+            self._warnings.append(f"{table}: {int((~keep).sum())} records end before they start and are left out")
+        return keep
+
+    def _calls(self) -> tuple[Spans, Ints]:
+        """API calls and their keys (process, correlation) for the join with what they launched."""
+        if "CUPTI_ACTIVITY_KIND_RUNTIME" not in self._tables:
+            return Spans(), column()
+        table = "CUPTI_ACTIVITY_KIND_RUNTIME"
+        start, end, thread, name, correlation = self._integers(
+            table, ("start", "end", "globalTid", "nameId", "correlationId")
+        )
+        keep = self._sound(table, start, end)
+        start, end, thread, name, correlation = (one[keep] for one in (start, end, thread, name, correlation))
+        spans = Spans(start, end, self._thread_index(thread), self._name_of_ids(name))
+        return spans, _key((thread >> SERIAL_BITS) << SERIAL_BITS, correlation)
+
+    def _device_ops(self, calls: Spans, call_keys: Ints) -> DeviceOps:
+        tables = [
+            self._device_table("CUPTI_ACTIVITY_KIND_KERNEL", calls, call_keys),
+            self._device_table("CUPTI_ACTIVITY_KIND_MEMCPY", calls, call_keys),
+            self._device_table("CUPTI_ACTIVITY_KIND_MEMSET", calls, call_keys),
+            self._device_table("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", calls, call_keys),
+        ]
+        return DeviceOps(*(np.concatenate([getattr(one, name) for one in tables]) for name in DeviceOps.__slots__))
+
+    def _device_table(self, table: str, calls: Spans, call_keys: Ints) -> DeviceOps:
+        if table not in self._tables:
+            return DeviceOps()
+        start, end, device, stream, process, correlation, node = self._integers(
+            table, ("start", "end", "deviceId", "streamId", "globalPid", "correlationId", "graphNodeId")
+        )
+        keep = self._sound(table, start, end)
+        if "globalPid" not in self._tables[table]:
+            call_keys = _key(np.zeros(len(call_keys), dtype=np.int64), call_keys & CORRELATION_MASK)
+            process = np.zeros(len(process), dtype=np.int64)
+        launch = _join(_key(process, correlation), call_keys)
+        part, name, size, pageable, shape = self._particulars(table, len(start))
+        graph = (node > 0) | self._is_graph_launch(calls, launch) | (table == "CUPTI_ACTIVITY_KIND_GRAPH_TRACE")
+        columns = (start, end, device, stream, part, name, launch, size, pageable, shape, graph.astype(np.int64))
+        return DeviceOps(*(one[keep] for one in columns))
+
+    def _is_graph_launch(self, calls: Spans, launch: Ints) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        names = tuple(self._names)
+        graph = column([int(meaning("cuda", name) == "graph") for name in names] or [0])
+        if not len(calls):
+            return np.zeros(len(launch), dtype=np.bool_)
+        by_graph = column(graph[calls.name[np.maximum(launch, 0)]]) == 1
+        return np.logical_and(by_graph, launch != NONE)
+
+    def _particulars(self, table: str, rows: int) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+        """(part, name, bytes, pageable, shape) of a table's rows."""
+        zero = np.zeros(rows, dtype=np.int64)
+        if table == "CUPTI_ACTIVITY_KIND_KERNEL":
+            return self._kernel_particulars(rows)
+        if table == "CUPTI_ACTIVITY_KIND_MEMCPY":
+            kind, size, source, target = self._integers(table, ("copyKind", "bytes", "srcKind", "dstKind"))
+            part = np.full(rows, D2D, dtype=np.int64)
+            for code, meant in COPY_PARTS.items():
+                part[kind == code] = meant
+            pageable = ((source == PAGEABLE_KIND) | (target == PAGEABLE_KIND)).astype(np.int64)
+            return part, zero + self._name("memcpy"), np.maximum(size, 0), pageable, zero
+        if table == "CUPTI_ACTIVITY_KIND_MEMSET":
+            (size,) = self._integers(table, ("bytes",))
+            return zero + MEMSET, zero + self._name("memset"), np.maximum(size, 0), zero, zero
+        return zero + COMPUTE, zero + self._name("CUDA graph"), zero, zero, zero
+
+    def _kernel_particulars(self, rows: int) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+        table = "CUPTI_ACTIVITY_KIND_KERNEL"
+        long, short, *grid = self._integers(
+            table, ("demangledName", "shortName", "gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ")
+        )
+        name = self._name_of_ids(np.where(long != NONE, long, short))
+        names = tuple(self._names)
+        used, place = np.unique(name, return_inverse=True)
+        part = column([part_of(names[one]) for one in used])[place]
+        zero = np.zeros(rows, dtype=np.int64)
+        return part, name, zero, zero, np.abs(np.prod(np.stack(grid), axis=0))
+
+    def _ranges(self) -> Spans:
+        if "NVTX_EVENTS" not in self._tables:
+            return Spans()
+        have = self._tables["NVTX_EVENTS"]
+        listed = [f'"{one}"' if one in have else "NULL" for one in ("text", "textId")]
+        cursor = self._connection.execute(
+            f'SELECT CAST(start AS INTEGER), CAST("end" AS INTEGER), CAST(globalTid AS INTEGER), {", ".join(listed)} '
+            f'FROM NVTX_EVENTS WHERE eventType IN ({PUSH_POP}, {START_END}) AND "end" >= start AND globalTid NOT NULL'
+        )
+        rows: list[tuple[int, int, int, int]] = []
+        for start, end, thread, text, text_id in cursor:
+            named = text if text is not None else self._strings.get(text_id, f"string {text_id}")
+            rows.append((start, end, thread, self._name(str(named))))
+        if not rows:
+            return Spans()
+        columns = np.array(rows, dtype=np.int64).T
+        return Spans(columns[0], columns[1], self._thread_index(columns[2]), columns[3])
+
+    def _device_expected(self, calls: Spans, about: About) -> bool:
+        launched = select(calls, tuple(self._names), "cuda", "launch", "graph")
+        return bool(len(launched)) or about.device_tracing_failed
+
+
+WANTED = frozenset({"CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS"})
+CORRELATION_MASK = (1 << 32) - 1
+
+
+def _columns(connection: sqlite3.Connection) -> Mapping[str, frozenset[str]]:
+    """The tables that hold rows, with their columns."""
+    listed = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    present = [name for name in listed if connection.execute(f'SELECT 1 FROM "{name}" LIMIT 1').fetchone()]
+    return {name: frozenset(row[1] for row in connection.execute(f'PRAGMA table_info("{name}")')) for name in present}
+
+
+def _key(process: Ints, correlation: Ints) -> Ints:
+    """One integer for (process, correlation); the processes' global ids lose only bits that are zero."""
+    return ((process >> SERIAL_BITS) << 32) ^ (correlation & CORRELATION_MASK)
+
+
+def _join(wanted: Ints, keys: Ints) -> Ints:
+    """For each wanted key the first row of `keys` that equals it, or NONE."""
+    if not len(keys):
+        return np.full(len(wanted), NONE, dtype=np.int64)
+    order = np.argsort(keys, kind="stable")
+    place = np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)
+    found = order[place]
+    return np.where(keys[found] == wanted, found, NONE)

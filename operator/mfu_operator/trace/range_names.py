@@ -1,0 +1,49 @@
+"""Reads `range_names.tsv`: what ranges and calls mean."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+import numpy as np
+
+from mfu_operator.model.trace import Spans, column
+
+TRANSPARENT = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class NameRule:
+    """One line of the table. `example` is a name that it must match."""
+
+    where: str
+    meaning: str
+    pattern: re.Pattern[str]
+    example: str
+
+
+@cache
+def rules() -> tuple[NameRule, ...]:
+    """The table, in the order in which rules are tried."""
+    text = resources.files(__package__).joinpath("range_names.tsv").read_text(encoding="utf-8")
+    rows = (line.split("\t") for line in text.splitlines() if line and not line.startswith("#"))
+    return tuple(
+        NameRule(where, meaning, re.compile(pattern, re.I), example) for where, meaning, pattern, example in rows
+    )
+
+
+@cache
+def meaning(where: str, name: str) -> str | None:
+    """What `name` means among names of `where` (range, cuda, os); None where no rule knows it."""
+    for rule in rules():
+        if rule.where == where and rule.pattern.search(name):
+            return None if rule.meaning == TRANSPARENT else rule.meaning
+    return None
+
+
+def select(spans: Spans, names: Sequence[str], where: str, *meanings: str) -> Spans:
+    """The spans whose name means one of `meanings`."""
+    used = np.unique(spans.name)
+    wanted = [int(index) for index in used if meaning(where, names[index]) in meanings]
+    return spans.where(np.isin(spans.name, column(wanted)))

@@ -1,0 +1,115 @@
+"""Which windows of time are the steps of training."""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from mfu_operator.errors import Unreadable
+from mfu_operator.model.trace import Ints, Spans, Trace, column
+
+PATTERNS = (
+    re.compile(r"^ProfilerStep#?\s*\d*\*?$"),
+    re.compile(r"^(train(ing)?[ _-]?)?(step|iteration|iter)[ _#:=-]*\d*$", re.IGNORECASE),
+    re.compile(r"^(train(ing)?[ _-]?)?batch[ _#:=-]*\d*$", re.IGNORECASE),
+)
+"""Names of step ranges, the surest first."""
+
+FEWEST_INTERIOR = 3
+"""The first captured step carries the device's tail of the one before, the last may lack records: steps between them
+speak for the run, where there are at least this many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Windows [start, end) in order of time, with names. `thread` opened them (None: not from ranges)."""
+
+    names: tuple[str, ...]
+    start: Ints
+    end: Ints
+    thread: int | None
+    warnings: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    @property
+    def interior(self) -> tuple[bool, ...]:
+        """For each step, whether it has neighbours on both sides."""
+        return tuple(0 < index < len(self) - 1 for index in range(len(self)))
+
+    @property
+    def counted(self) -> tuple[int, ...]:
+        """The steps that the mean is over: the interior ones, or all where those are too few."""
+        inner = tuple(index for index, inside in enumerate(self.interior) if inside)
+        return inner if len(inner) >= FEWEST_INTERIOR else tuple(range(len(self)))
+
+
+def find_steps(trace: Trace, step_range: str | None = None, process: int | None = None) -> Steps | None:
+    """The steps that the trace's ranges mark; None where no range is one.
+
+    Args:
+        trace: what was recorded.
+        step_range: the ranges' name (a trailing number may follow it) instead of the usual ones.
+        process: look at ranges of this process only, as long as it has any.
+
+    Raises:
+        Unreadable: NoSuchRange, where `step_range` is given and no range has that name.
+    """
+    for pattern in _patterns(step_range):
+        chosen = _matching(trace, pattern)
+        if len(chosen):
+            return _windows(trace, _of_one_thread(trace, _of_process(trace, chosen, process)))
+    if step_range is not None:
+        raise Unreadable(
+            "NoSuchRange", f"{trace.path}: no range is named {step_range!r}; leave --step-range away or correct it"
+        )
+    return None
+
+
+def span(start: int, end: int) -> Steps:
+    """One window over everything, for a trace whose steps are not to be told apart."""
+    warning = "no step range was found, so the account is of the whole recorded span; mark steps with an NVTX range"
+    return Steps(("span",), column([start]), column([end]), None, (warning,))
+
+
+def _patterns(step_range: str | None) -> tuple[re.Pattern[str], ...]:
+    if step_range is None:
+        return PATTERNS
+    return (re.compile(rf"^{re.escape(step_range)}[ _#:=-]*\d*$"),)
+
+
+def _matching(trace: Trace, pattern: re.Pattern[str]) -> Spans:
+    wanted = [index for index, name in enumerate(trace.names) if pattern.match(name)]
+    ranges = trace.ranges
+    return ranges.where(np.isin(ranges.name, column(wanted)) & (ranges.end > ranges.start))
+
+
+def _of_process(trace: Trace, ranges: Spans, process: int | None) -> Spans:
+    if process is None:
+        return ranges
+    same = trace.processes[ranges.thread] == process
+    return ranges.where(same) if same.any() else ranges
+
+
+def _of_one_thread(trace: Trace, ranges: Spans) -> Spans:
+    threads, counts = np.unique(ranges.thread, return_counts=True)
+    return ranges.where(ranges.thread == threads[np.argmax(counts)])
+
+
+def _windows(trace: Trace, ranges: Spans) -> Steps:
+    start, first = np.unique(ranges.start, return_index=True)
+    last = first[-1]
+    end = np.append(start[1:], ranges.end[last])
+    names = tuple(trace.names[index] for index in ranges.name[first])
+    return Steps(names, start, end, int(ranges.thread[last]), _too_few(len(start)))
+
+
+def _too_few(count: int) -> tuple[str, ...]:
+    if count - 2 >= FEWEST_INTERIOR:
+        return ()
+    warning = (
+        f"only {count} step{'s' if count > 1 else ''} recorded, so the mean includes the first and the last, "
+        "which carry what belongs to their neighbours; record at least five"
+    )
+    return (warning,)

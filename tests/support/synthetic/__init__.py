@@ -1,0 +1,1 @@
+"""Writes traces of a modelled training loop, with known truth."""

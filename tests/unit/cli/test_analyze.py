@@ -1,0 +1,100 @@
+import json
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from click.testing import CliRunner, Result
+
+from mfu_operator.cli.analyze import analyze_command
+from mfu_operator.trace import compact
+from tests.support.synthetic.host_loop import HostLoop
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(analyze_command, [str(one) for one in arguments])
+
+
+def schema() -> Any:
+    text = resources.files("mfu_operator.trace").joinpath("schema/analyze-v1.schema.json").read_text(encoding="utf-8")
+    return json.loads(text)
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    return HostLoop().trace().write(tmp_path / "now.sqlite")
+
+
+@pytest.fixture
+def slow(tmp_path: Path) -> Path:
+    return HostLoop(data_ms=60, inline=True, loader_threads=0).trace().write(tmp_path / "slow.sqlite")
+
+
+def test_json_conforms_to_the_published_schema(trace: Path, slow: Path) -> None:
+    for arguments in ([trace], ["--baseline", trace, slow]):
+        result = run("-o", "json", *arguments)
+        assert result.exit_code == 0
+        jsonschema.validate(json.loads(result.stdout), schema())
+
+
+def test_text_tells_the_story_in_a_pipe_without_colour(trace: Path, slow: Path) -> None:
+    said = run("--baseline", trace, slow).stdout
+    assert "InputStarved / DataLoaderWorkers" in said
+    assert "waiting for input" in said
+    assert "\x1b[" not in said
+
+
+def test_markdown_compares_side_by_side(trace: Path, slow: Path) -> None:
+    said = run("-o", "markdown", "--baseline", trace, slow).stdout
+    assert "| waiting for input | 1.00 | 60.00 | +59.00 |" in said
+
+
+def test_a_profiling_pod_leaves_the_compact_account(trace: Path, tmp_path: Path) -> None:
+    message = tmp_path / "termination-log"
+    result = run("-o", "account", "--termination-message", message, trace)
+    assert result.exit_code == 0
+    assert compact.decode(message.read_text()).account_from == "nvtx"
+    assert compact.decode(result.stdout).count == 6
+
+
+def damaged(folder: Path) -> Sequence[Path]:
+    empty = folder / "empty"
+    empty.mkdir()
+    (folder / "text").write_text("hello")
+    (folder / "cut").write_bytes(b"SQLite format 3\x00 and nothing of it")
+    return (empty, folder / "text", folder / "cut", folder / "absent")
+
+
+@pytest.mark.parametrize("index", range(4))
+def test_what_cannot_be_read_is_refused_in_one_line_and_code_3(tmp_path: Path, index: int) -> None:
+    path = damaged(tmp_path)[index]
+    message = tmp_path / "termination-log"
+    result = run("--termination-message", message, path)
+    assert result.exit_code == 3
+    assert result.stdout == ""
+    assert len(result.stderr.splitlines()) == 1
+    assert str(path) in result.stderr
+    assert set(json.loads(message.read_text())["error"]) == {"reason", "message"}
+
+
+def test_wrong_usage_is_code_2() -> None:
+    assert run().exit_code == 2
+    assert run("-o", "xml", "x").exit_code == 2
+
+
+def test_the_trace_is_not_touched_and_nothing_is_written_beside_it(trace: Path) -> None:
+    before = (trace.read_bytes(), sorted(trace.parent.iterdir()))
+    run(trace)
+    assert (trace.read_bytes(), sorted(trace.parent.iterdir())) == before
+
+
+def test_nothing_of_the_environment_reaches_the_output(tmp_path: Path) -> None:
+    file = HostLoop().trace()
+    file.environment(["SECRET_TOKEN=hunter2", "RANK=3", "WORLD_SIZE=8"])
+    file.string("ANOTHER_SECRET=hunter2")
+    path = file.write(tmp_path / "t")
+    for form in ("text", "json", "markdown", "account"):
+        assert "hunter2" not in run("-o", form, path).output
+    assert json.loads(run("-o", "json", path).stdout)["traces"][0]["rank"] == 3
