@@ -74,7 +74,7 @@ class Gitea:
     @property
     def owner_password(self) -> str:
         """The password with which a person logs in to the pages as :data:`OWNER`."""
-        return (self._secrets / f"{OWNER}-password").read_text()
+        return self._password_file.read_text()
 
     @property
     def bot_token(self) -> str:
@@ -110,7 +110,7 @@ class Gitea:
     def ensure_user_with_token(self, user: str) -> str:
         """Return the token of a bot user, making the user and the token where they are missing."""
         if not self._token_file(user).exists():
-            if not self._user_exists(user):
+            if not self._exists(f"users/{user}"):
                 names = [f"--username={user}", f"--email={_email(user)}"]
                 self._command("admin", "user", "create", "--user-type=bot", *names)
             self._command("admin", "user", "must-change-password", "--unset", user)
@@ -264,21 +264,25 @@ class Gitea:
         return answer.is_success
 
     def _ensure_person(self) -> None:
-        """Make the person and their token; one that an interrupted start left without either is made anew."""
-        if self._token_file(OWNER).exists():
-            return
-        if self._user_exists(OWNER):
-            self._command("admin", "user", "delete", "--purge", f"--username={OWNER}")
-        said = self._command(
-            "admin", "user", "create", "--admin", "--random-password", "--random-password-length=24",
-            "--must-change-password=false", f"--username={OWNER}", f"--email={_email(OWNER)}",
-        )  # fmt: skip
-        write_atomically(self._secrets / f"{OWNER}-password", generated_password(said))
-        self._make_token(OWNER)
+        if not self._token_file(OWNER).exists():
+            if not self._person_exists():
+                names = [f"--username={OWNER}", f"--email={_email(OWNER)}"]
+                self._command("admin", "user", "create", "--admin", "--random-password", *names)
+            self._make_token(OWNER)
+        if not self._password_file.exists():
+            self._set_password()
 
-    def _user_exists(self, user: str) -> bool:
+    def _set_password(self) -> None:
+        """Give the person a password that we know, by a request: the command takes it as an argument only."""
+        password = secrets.token_urlsafe(18)
+        wanted = {"login_name": OWNER, "source_id": 0, "password": password, "must_change_password": False}
+        self.api("PATCH", f"admin/users/{OWNER}", wanted)
+        write_atomically(self._password_file, password)
+
+    def _person_exists(self) -> bool:
+        """Tell whether the owner is among the persons, who alone are listed (a bot is none); needs no token."""
         lines = self._command("admin", "user", "list").splitlines()
-        return any(user in line.split()[1:2] for line in lines)
+        return any(OWNER in line.split()[1:2] for line in lines)
 
     def _make_token(self, user: str) -> None:
         token_name = f"--token-name=mfu-{secrets.token_hex(4)}"
@@ -286,6 +290,10 @@ class Gitea:
             "admin", "user", "generate-access-token", "--raw", "--scopes=all", token_name, f"--username={user}"
         )
         write_atomically(self._token_file(user), made.split()[-1])
+
+    @property
+    def _password_file(self) -> Path:
+        return self._secrets / f"{OWNER}-password"
 
     def _token_file(self, user: str) -> Path:
         return self._secrets / f"{user}-token"
@@ -296,19 +304,6 @@ class Gitea:
     def _ensure_secret(self, name: str) -> None:
         if not (self._secrets / name).exists():
             write_atomically(self._secrets / name, secrets.token_urlsafe(32))
-
-
-def generated_password(said: str) -> str:
-    """Return the password from what ``gitea admin user create --random-password`` prints.
-
-    Raises:
-        ValueError: There is none in it; the message does not repeat what was said.
-    """
-    before, _, rest = said.partition("generated random password is '")
-    password, closed, _ = rest.rpartition("'\nNew user")
-    if not closed:
-        raise ValueError(f"gitea printed no password in {len(before)} characters")
-    return password
 
 
 def _email(user: str) -> str:
