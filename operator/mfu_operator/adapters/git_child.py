@@ -323,7 +323,7 @@ def _untouched(clone: Clone, branch: str, existing: git.Commit) -> None:
 
 def _told(request: Request, stderr: str) -> MfuError:
     """What git said, as what to do next."""
-    told = re.findall(r"^(?:stderr: ')?\s*((?:fatal|error|remote|ERROR): .*)$", stderr, re.MULTILINE) or [stderr]
+    told = re.findall(r"^\s*(?:stderr: ')?\s*((?:fatal|error|remote|ERROR): .*)$", stderr, re.MULTILINE) or [stderr]
     said = " ".join(re.sub(r"://[^/@\s]+@", "://***@", " ".join(told)).split()).removesuffix("'")[:300].rstrip(" .")
     secret = os.environ.get("MFU_GIT_PASSWORD")
     said = said.replace(secret, "***") if secret else said
