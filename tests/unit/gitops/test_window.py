@@ -1,0 +1,96 @@
+"""Which revisions bracket a loss, and which are exonerated."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mfu_operator.errors import AskPerson, Wait
+from mfu_operator.gitops.window import ONSET_UNCERTAINTY_S, SETTLE_S, in_force, window
+from mfu_operator.model.commit import Deployed, Source
+from mfu_operator.model.incident import KnownGood
+
+
+def source(*deployed: Deployed, synced: str | None = None) -> Source:
+    return Source("https://git.example.org/team/models.git", "main", "apps/gpt", deployed, synced)
+
+
+def good(revision: str | None, time_s: float) -> KnownGood:
+    return KnownGood(revision, (), time_s)
+
+
+def test_the_revision_deployed_between_the_last_good_reading_and_the_onset_is_suspect() -> None:
+    history = source(Deployed("a", 0), Deployed("b", 1000))
+    assert window(history, good("a", 990), 1120) == ("a", "b")
+
+
+def test_every_revision_up_to_the_onset_is_inside() -> None:
+    history = source(Deployed("a", 0), Deployed("b", 1000), Deployed("c", 1030), Deployed("d", 1060))
+    assert window(history, good("a", 990), 1120) == ("a", "d")
+
+
+def test_a_revision_deployed_clearly_after_the_onset_is_exonerated() -> None:
+    history = source(Deployed("a", 0), Deployed("b", 1000), Deployed("c", 1120 + ONSET_UNCERTAINTY_S + 1))
+    assert window(history, good("a", 990), 1120) == ("a", "b")
+
+
+def test_a_revision_deployed_just_after_the_estimated_onset_is_not() -> None:
+    history = source(Deployed("a", 0), Deployed("b", 1120 + ONSET_UNCERTAINTY_S - 1))
+    assert window(history, good("a", 990), 1120) == ("a", "b")
+
+
+def test_a_deployment_counts_from_its_beginning() -> None:
+    history = source(Deployed("a", 0), Deployed("b", 1500, started_s=1100))
+    assert window(history, good("a", 990), 1120) == ("a", "b")
+
+
+def test_a_good_reading_of_the_old_pod_does_not_clear_a_revision_that_was_just_deployed() -> None:
+    history = source(Deployed("a", 0), Deployed("b", 1000))
+    assert window(history, good("b", 1000 + SETTLE_S - 1), 1120) == ("a", "b")
+
+
+def test_a_revision_synced_twice_was_deployed_when_it_first_came() -> None:
+    history = source(Deployed("a", 0), Deployed("a", 500), Deployed("b", 1000), Deployed("b", 1010))
+    assert window(history, good("a", 990), 1120) == ("a", "b")
+
+
+def test_a_known_good_revision_that_the_history_forgot_still_bounds_the_window() -> None:
+    history = source(Deployed("b", 1000), Deployed("c", 1030))
+    assert window(history, good("a", 990), 1120) == ("a", "c")
+
+
+def test_after_a_rollback_and_a_new_commit_the_rollback_is_the_good_one() -> None:
+    history = source(Deployed("a", 0), Deployed("b", 300), Deployed("a", 600), Deployed("c", 1000))
+    assert window(history, good("a", 990), 1120) == ("a", "c")
+
+
+@pytest.mark.parametrize("later", [(), (Deployed("b", 2000),)])
+def test_no_revision_in_between_means_that_no_commit_did_it(later: tuple[Deployed, ...]) -> None:
+    with pytest.raises(AskPerson) as raised:
+        window(source(Deployed("a", 0), *later), good("a", 990), 1120)
+    assert raised.value.reason == "NoRevisionChanged"
+    assert "no commit did it" in raised.value.message
+    assert not later or "880 s after the onset" in raised.value.message
+
+
+def test_without_a_good_revision_a_person_is_asked() -> None:
+    with pytest.raises(AskPerson) as raised:
+        window(source(Deployed("b", 1000)), good(None, 990), 1120)
+    assert raised.value.reason == "KnownGoodUnknown"
+
+
+def test_a_tool_without_history_gives_the_window_up_to_what_is_synced() -> None:
+    assert window(source(synced="b"), good("a", 990), 1120) == ("a", "b")
+    with pytest.raises(AskPerson):
+        window(source(synced="a"), good("a", 990), 1120)
+    with pytest.raises(Wait):
+        window(source(), good("a", 990), 1120)
+
+
+def test_the_revision_in_force_is_the_last_one_deployed_by_then() -> None:
+    history = source(Deployed("b", 1000), Deployed("a", 0))
+    assert [in_force(history, at) for at in (-1, 0, 999, 1000)] == [None, "a", "a", "b"]
+
+
+@given(st.permutations([Deployed("a", 0), Deployed("b", 1000), Deployed("b", 1005), Deployed("c", 1030)]))
+def test_the_order_in_which_deployments_are_told_does_not_matter(deployed: list[Deployed]) -> None:
+    assert window(source(*deployed), good("a", 990), 1120) == ("a", "c")
