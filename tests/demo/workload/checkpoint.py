@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import zipfile
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,7 +78,7 @@ def load(path: Path) -> Checkpoint:
                 for group in _GROUPS
             }
             return Checkpoint(int(archive["step"]), optimizer_steps=int(archive["optimizer_steps"]), **groups)
-    except (ValueError, KeyError, zlib.error, EOFError) as error:
+    except (ValueError, KeyError, EOFError, zlib.error, zipfile.BadZipFile) as error:
         raise CheckpointError(f"{path} is no whole checkpoint ({error}): remove it to start anew") from error
 
 

@@ -19,7 +19,7 @@ class ModelConfig:
 
     name: str = "demo-gpt"
     layers: int = 2
-    width: int = 64
+    width: int = 48
     heads: int = 4
 
 
@@ -28,7 +28,7 @@ class TrainingConfig:
     """`batch_size` in sequences of `sequence_length` tokens; `max_steps` 0 means for ever."""
 
     batch_size: int = 8
-    sequence_length: int = 64
+    sequence_length: int = 48
     learning_rate: float = 0.003
     seed: int = 1
     max_steps: int = 0
@@ -40,7 +40,7 @@ class HardwareConfig:
 
     gpu: str = "cpu"
     precision: str = "fp32"
-    peak_flops: float = 20e9
+    peak_flops: float = 52e9
 
 
 @dataclass(frozen=True, slots=True)
