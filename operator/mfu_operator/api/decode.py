@@ -30,8 +30,8 @@ from mfu_operator.model.baseline import (
 T = TypeVar("T")
 
 APPLICATION_KINDS = ("Application", "Kustomization")
-METRIC_NAMES = ("mfu", "stepTime", "throughput", "steps", "phase", "info")
-METRIC_LABELS = ("namespace", "pod")
+METRIC_NAMES = ("mfu", "stepTime", "throughput", "steps", "phase", "info", "runningRatio")
+METRIC_LABELS = ("namespace", "pod", "workload")
 MIN_STEPS = 5
 """Of which three are interior: fewer captured steps give no account."""
 
