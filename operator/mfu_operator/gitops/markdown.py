@@ -9,7 +9,7 @@ _SAFE = re.compile(r"[^\w .,:;()/+=%→×−–-]")
 
 def code(text: str) -> str:
     """An inline code span; safe in table cells too."""
-    inner = visible(text).replace("`", "'").replace("|", "¦")
+    inner = visible(text).replace("`", "'").replace("|", "¦").replace("<!--", "<! --")
     return f"`{inner or '(empty)'}`"
 
 

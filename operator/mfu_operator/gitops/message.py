@@ -2,12 +2,13 @@
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mfu_operator.gitops.markdown import code, escape, plain, table
 from mfu_operator.model.account import PARTS, StepAccount
 from mfu_operator.model.baseline import Signal
-from mfu_operator.model.commit import Ranking, Source, Suspect
+from mfu_operator.model.commit import Commit, Ranking, Source, Suspect
 from mfu_operator.model.incident import Incident
 from mfu_operator.model.proposal import ProposalKind
 
@@ -103,7 +104,8 @@ def marker(incident_id: str, subject: str) -> str:
 
 def token(text: str) -> str:
     """An id with nothing in it that ends a comment, a trailer or a ref name."""
-    return re.sub(r"-{2,}", "-", re.sub(r"[^A-Za-z0-9._/-]", "-", text)).strip("-./")
+    quiet = re.sub(r"[^A-Za-z0-9._/-]", "-", text)
+    return re.sub(r"-{2,}", "-", re.sub(r"/[-./]+|[-.]+/", "/", re.sub(r"\.{2,}", ".", quiet))).strip("-./")
 
 
 def account_table(healthy: StepAccount | None, now: StepAccount) -> str:
@@ -200,11 +202,20 @@ def _after_merging(story: Story) -> str:
     warnings = [
         f"> **Warning:** {escape(updater)} writes images to this path by itself and may undo this change. Pause it or "
         "let it skip the version."
-        for updater in source.updaters
+        for updater in (*source.updaters, *_updaters(story.suspect.commit))
     ]
+    warnings.extend(f"> **Warning:** {escape(warning)}" for warning in source.warnings)
     if source.replaces_immutable is False:
         warnings.insert(0, f"> **Warning:** {_not_replaced(tool)}")
     return "\n".join(["### What happens after merging", "", *lines, *(f"\n{warning}" for warning in warnings)])
+
+
+def _updaters(commit: Commit) -> Iterator[str]:
+    """Tools that leave their mark on the commit itself."""
+    if any("$imagepolicy" in (change.after or "") for change in commit.changes):
+        yield "Flux image automation"
+    if re.search(r"\[bot\]|^fluxcdbot|image-updater|renovate|dependabot", commit.author, re.IGNORECASE):
+        yield commit.author
 
 
 def _replacement(replaces: bool | None, tool: str) -> str:

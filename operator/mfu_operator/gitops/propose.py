@@ -20,8 +20,7 @@ Pins = tuple[tuple[str, str, str], ...]
 
 def branch(incident_id: str) -> str:
     """The incident's branch: the same for the same incident, and a valid ref name."""
-    name = re.sub(r"\.{2,}", ".", message.token(incident_id)).removesuffix(".lock").strip("-./")
-    return f"{BRANCH_PREFIX}{name}"
+    return BRANCH_PREFIX + re.sub(r"\.lock(?=/|$)", "-lock", message.token(incident_id))
 
 
 def propose(
