@@ -1,10 +1,8 @@
 """What every forge does: the double, the four adapters on replayed answers, and a real Gitea."""
 
-import socket
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Protocol
+from uuid import uuid4
 
 import pytest
 
@@ -13,7 +11,6 @@ from mfu_operator.errors import Retry
 from mfu_operator.model.baseline import ForgeKind
 from mfu_operator.model.proposal import Proposal, ProposalKind, PullRequestState
 from mfu_operator.ports import Credentials, Forge
-from tests.cluster import preflight
 from tests.cluster.gitea import OWNER, Gitea
 from tests.support.forge_double import ForgeDouble
 from tests.support.forge_servers import (
@@ -121,24 +118,6 @@ class GiteaArena:
         return forge(ForgeKind.GITEA, self.gitea.clone_url(self.repository), None, Credentials(password=token))
 
 
-@pytest.fixture(scope="module")
-def gitea(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gitea]:
-    reason = preflight.why_not()
-    if reason:
-        pytest.skip(reason)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    state: Path = tmp_path_factory.mktemp("gitea")
-    server = Gitea(state, host_address="127.0.0.1", port=port)
-    server.start()
-    try:
-        server.ready()
-        yield server
-    finally:
-        server.stop()
-
-
 REPLAYED = {
     "gitea-replayed": (ForgeKind.GITEA, GiteaServer, "git.example.org"),
     "github-replayed": (ForgeKind.GITHUB, GitHubServer, "github.com"),
@@ -155,7 +134,7 @@ def arena(request: pytest.FixtureRequest) -> Arena:
         kind, server, host = REPLAYED[request.param]
         return ReplayArena(kind, server(), host)
     gitea: Gitea = request.getfixturevalue("gitea")
-    repository = f"models-{abs(hash(request.node.name)) % 10**8}"
+    repository = f"models-{uuid4().hex[:12]}"
     gitea.ensure_repository(repository)
     return GiteaArena(gitea, repository)
 

@@ -1,9 +1,10 @@
-"""What every repository does: the double, a real one on disk, and a real one over HTTP behind a password."""
+"""What every repository does: the double, a real one on disk, one over HTTP behind a password, and one in Gitea."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
+from uuid import uuid4
 
 import pytest
 
@@ -12,6 +13,7 @@ from mfu_operator.errors import AskPerson
 from mfu_operator.model.commit import Source
 from mfu_operator.model.proposal import Proposal, ProposalKind
 from mfu_operator.ports import Credentials, Repository
+from tests.cluster.gitea import OWNER, Gitea
 from tests.support.git_http import served
 from tests.support.git_repository import GitUpstream
 from tests.support.repository_double import RepositoryDouble
@@ -74,8 +76,28 @@ def _arena(kind: str, folder: Path) -> Iterator[Arena]:
             yield GitArena(upstream, f"{base}/models.git", Credentials(password=f"{PASSWORD}\n"))
 
 
-@pytest.fixture(params=["double", "disk", "http"])
+class GiteaArena:
+    """A private repository; the operator is the bot with its token, the person its owner."""
+
+    def __init__(self, gitea: Gitea, name: str) -> None:
+        self._gitea, self._name = gitea, name
+        self.repository = GitRepository(transports=("http",), deadline_s=60)
+        self.source = Source(gitea.ensure_repository(name), "main", PATH, (), None)
+        self.credentials = Credentials(password=gitea.bot_token)
+
+    def commit(self, files: Mapping[str, str | None], subject: str) -> str:
+        return self._gitea.commit(self._name, subject, files)
+
+    def touch(self, branch: str) -> None:
+        change = {"branch": branch, "message": "A person's change", "content": "bWluZQo="}
+        self._gitea.api("POST", f"repos/{OWNER}/{self._name}/contents/note.txt", change)
+
+
+@pytest.fixture(params=["double", "disk", "http", pytest.param("gitea", marks=pytest.mark.cluster)])
 def arena(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Arena]:
+    if request.param == "gitea":
+        yield GiteaArena(request.getfixturevalue("gitea"), f"models-{uuid4().hex[:12]}")
+        return
     with _arena(request.param, tmp_path) as made:
         yield made
 
