@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 """One column, shape (rows,)."""
 
+Flags = NDArray[np.bool_]
+"""One column of yes and no, shape (rows,)."""
+
 NONE = -1
 """In a column of indexes: there is no such row."""
 
@@ -30,7 +33,7 @@ class Spans:
     def __len__(self) -> int:
         return len(self.start)
 
-    def where(self, keep: NDArray[np.bool_]) -> "Spans":
+    def where(self, keep: Flags) -> "Spans":
         """The rows that `keep` (shape (rows,)) selects."""
         return Spans(self.start[keep], self.end[keep], self.thread[keep], self.name[keep])
 
@@ -67,7 +70,8 @@ class Trace:
     `names` holds every name once; `processes` gives each thread's process. `calls` are CUDA (HIP) API calls, `ranges`
     what the program marked (NVTX, annotations), `host_ops` framework operators, `os_calls` calls of the operating
     system's libraries that were long enough to be recorded. `device_expected`: the recording was meant to hold
-    device activity. `missing` names what a reader looked for and did not find.
+    device activity. `missing` names what a reader looked for and did not find;
+    `settings` are the recorder's own, where they change how long things take.
     """
 
     path: str
@@ -86,3 +90,4 @@ class Trace:
     device_expected: bool = False
     warnings: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    settings: Mapping[str, float | str] = field(default_factory=dict)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mfu_operator.model.trace import Spans, Trace, column
+from mfu_operator.model.trace import Ints, Spans, Trace, column
 from mfu_operator.trace import intervals
 from mfu_operator.trace.accounting import on_thread
 from mfu_operator.trace.intervals import TimeSet
@@ -41,11 +41,11 @@ def input_facts(trace: Trace, steps: Steps, counted: Sequence[int]) -> Facts:
     return facts
 
 
-def _windows(steps: Steps, counted: Sequence[int]) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], ...]:
+def _windows(steps: Steps, counted: Sequence[int]) -> tuple[Ints, ...]:
     return steps.start[list(counted)], steps.end[list(counted)]
 
 
-def _per_step(lengths: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Facts:
+def _per_step(lengths: Ints) -> Facts:
     total = float(lengths.sum())
     if not total:
         return {}
@@ -69,9 +69,7 @@ def _os_facts(trace: Trace, steps: Steps, counted: Sequence[int], input_times: T
     return facts
 
 
-def _calls_in(
-    calls: Spans, start: np.ndarray[tuple[int], np.dtype[np.int64]], end: np.ndarray[tuple[int], np.dtype[np.int64]]
-) -> float:
+def _calls_in(calls: Spans, start: Ints, end: Ints) -> float:
     starts = np.sort(calls.start)
     inside = np.searchsorted(starts, end) - np.searchsorted(starts, start)
     return float(inside.mean())

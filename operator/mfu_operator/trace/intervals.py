@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mfu_operator.model.trace import Ints, column
+from mfu_operator.model.trace import Flags, Ints, column
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def intersect(left: TimeSet, right: TimeSet) -> TimeSet:
     return union(edges[:-1][inside], edges[1:][inside])
 
 
-def covers(times: TimeSet, at: Ints) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def covers(times: TimeSet, at: Ints) -> Flags:
     """Whether each time of `at` lies in the set."""
     if not len(times.start):
         return np.zeros(len(at), dtype=np.bool_)

@@ -1,26 +1,313 @@
-"""Reads a Kineto (torch.profiler) Chrome trace."""
+"""Reads a Kineto (torch.profiler) Chrome trace: every category spelling since PyTorch 1.8, CUDA and ROCm.
 
+Times are microseconds in JSON numbers, which are IEEE doubles: start = rint(ts · 1000) and end = start +
+rint(dur · 1000) in double arithmetic. Traces without `baseTimeNanoseconds` count from 1970, where a double resolves
+256 ns; equal texts still give equal times.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
 
 from mfu_operator.errors import Unreadable
-from mfu_operator.model.trace import Trace
+from mfu_operator.model.trace import NONE, DeviceOps, Flags, Ints, Spans, Trace, column
+from mfu_operator.trace.accounting import COMPUTE, D2D, D2H, H2D, MEMSET
+from mfu_operator.trace.joins import join
+from mfu_operator.trace.kernels import part_of
+from mfu_operator.trace.kineto_stream import GZIP, KinetoStream, cleaned, last_boundary
+from mfu_operator.trace.range_names import is_range, meaning
 
 MARKS = (b'"traceEvents"', b'"schemaVersion"', b'"deviceProperties"', b'"distributedInfo"', b'"ph"', b'"metadata"')
 """Keys near the beginning of such a trace: other JSON beside it is none."""
 
-GZIP = b"\x1f\x8b"
+DEVICE = ("kernel", "Kernel", "gpu_memcpy", "Memcpy", "gpu_memset", "Memset", "concurrent_kernel")
+CALLS = ("cuda_runtime", "Runtime", "cuda_driver", "hip_runtime", "xpu_runtime", "mtia_runtime", "privateuse1_runtime")
+RANGES = ("user_annotation",)
+HOST_OPS = ("cpu_op", "Operator", "operator")
+COPIES = ("gpu_memcpy", "Memcpy")
+MEMSETS = ("gpu_memset", "Memset")
+
+LONGEST_US = 1e12
+"""Eleven days: an event that claims to last longer, or a time beyond 2⁶² ns, is damage."""
+
+
+class _Arguments(msgspec.Struct, gc=False):
+    device: Any = None
+    stream: Any = None
+    correlation: Any = None
+    bytes: Any = None
+    grid: Any = None
+    block: Any = None
+
+
+class _Event(msgspec.Struct, gc=False):
+    ph: str = ""
+    cat: str | None = None
+    name: str = ""
+    pid: Any = None
+    tid: Any = None
+    ts: float = 0.0
+    dur: float = 0.0
+    args: _Arguments | None = None
+
+
+class _Document(msgspec.Struct):
+    traceEvents: list[_Event] = []  # noqa: N815 - the format's own spelling
+    deviceProperties: Any = None  # noqa: N815
+    distributedInfo: Any = None  # noqa: N815
+    with_stack: Any = None
+    record_shapes: Any = None
+
+
+_EVENTS = msgspec.json.Decoder(list[_Event])
+_DOCUMENT = msgspec.json.Decoder(_Document)
 
 
 def looks_like(head: bytes) -> bool:
     """Whether a file that begins so may be one: JSON, plain or in gzip."""
     start = head.lstrip()
-    return (
-        head.startswith(GZIP)
-        or start.startswith(b"[")
-        or (start.startswith(b"{") and any(one in head for one in MARKS))
-    )
+    if head.startswith(GZIP) or start.startswith(b"["):
+        return True
+    return start.startswith(b"{") and any(mark in head for mark in MARKS)
 
 
 def read_kineto(path: Path) -> Trace:
-    """The recording in columns."""
-    raise Unreadable("NotYet", f"{path}: Kineto traces cannot be read yet")
+    """The recording in columns.
+
+    Raises:
+        Unreadable: NotATrace, CorruptTrace, TooLarge.
+    """
+    stream = KinetoStream(path)
+    columns = _Columns()
+    last = b""
+    for piece in stream.pieces():
+        if last:
+            columns.add(_decoded(_EVENTS.decode, last, path))
+        last = piece
+    events, about = _last_piece(last, stream, path)
+    columns.add(events)
+    return columns.trace(path, about, stream.truncated)
+
+
+def _last_piece(text: bytes, stream: KinetoStream, path: Path) -> tuple[list[_Event], _Document]:
+    """The events of the last piece, and what the document says around the events."""
+    document = b'{"traceEvents":' + text
+    closed = document if stream.header else document.rstrip() + b"}"
+    try:
+        found: _Document = _decoded(_DOCUMENT.decode, closed, path)
+    except Unreadable:
+        events = _cut_events(text, path)
+        stream.truncated = True
+        return events, _header(stream.header)
+    return found.traceEvents, _joined(_header(stream.header), found)
+
+
+def _cut_events(text: bytes, path: Path) -> list[_Event]:
+    """The whole events of a piece whose end is missing. Raises Unreadable where it is damaged before its end."""
+    boundary = last_boundary(text)
+    if boundary is None:
+        raise Unreadable("CorruptTrace", f"{path}: cut short before the first event's end; copy or record it again")
+    events: list[_Event] = _decoded(_EVENTS.decode, text[: boundary[0]] + b"]", path)
+    return events
+
+
+def _header(header: bytes) -> _Document:
+    try:
+        return _DOCUMENT.decode(header.rstrip() + b'"traceEvents":[]}') if header else _Document()
+    except msgspec.DecodeError:
+        return _Document()
+
+
+def _joined(header: _Document, found: _Document) -> _Document:
+    for name in ("deviceProperties", "distributedInfo", "with_stack", "record_shapes"):
+        if getattr(found, name) is None:
+            setattr(found, name, getattr(header, name))
+    return found
+
+
+def _decoded(decode: Callable[[bytes], Any], text: bytes, path: Path) -> Any:
+    try:
+        return decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        try:
+            return decode(cleaned(text))
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise Unreadable(
+                "CorruptTrace", f"{path}: not the JSON of a trace ({error}); copy or record it again"
+            ) from error
+
+
+class _Columns:
+    """Events in columns, gathered piece by piece."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, int] = {}
+        self._threads: dict[tuple[str, str], int] = {}
+        self._rows: dict[str, list[tuple[Ints, ...]]] = {kind: [] for kind in ("ops", "calls", "ranges", "host_ops")}
+        self._damaged = 0
+
+    def add(self, events: Sequence[_Event]) -> None:
+        kinds: dict[str, list[_Event]] = {kind: [] for kind in self._rows}
+        sort = dict.fromkeys(DEVICE, kinds["ops"].append) | dict.fromkeys(CALLS, kinds["calls"].append)
+        sort |= dict.fromkeys(RANGES, kinds["ranges"].append) | dict.fromkeys(HOST_OPS, kinds["host_ops"].append)
+        for event in events:
+            if event.ph == "X" and (keep := sort.get(event.cat or "")) is not None:
+                keep(event)
+        for kind, rows in kinds.items():
+            if rows:
+                self._rows[kind].append(self._columns_of(kind, rows))
+
+    def _columns_of(self, kind: str, rows: list[_Event]) -> tuple[Ints, ...]:
+        start, end, sound = _times(rows)
+        if not sound.all():
+            self._damaged += int((~sound).sum())
+            rows = [row for row, keep in zip(rows, sound, strict=True) if keep]
+            start, end = start[sound], end[sound]
+        names = self._names
+        name = column([names.setdefault(row.name, len(names)) for row in rows])
+        if kind == "ops":
+            return (start, end, name, *_device_columns(rows))
+        threads = self._threads
+        thread = column([threads.setdefault((str(row.pid), str(row.tid)), len(threads)) for row in rows])
+        if kind == "calls":
+            return (start, end, thread, name, column([_integer(row.args and row.args.correlation) for row in rows]))
+        return (start, end, thread, name)
+
+    def trace(self, path: Path, about: _Document, truncated: bool) -> Trace:
+        names = tuple(self._names)
+        calls, correlations = self._calls()
+        ranges, host_ops = self._host(names)
+        info = about.distributedInfo if isinstance(about.distributedInfo, dict) else {}
+        return Trace(
+            path=str(path),
+            format="kineto-json",
+            producer="torch.profiler",
+            rank=_plain(info.get("rank")),
+            world_size=_plain(info.get("world_size")) or None,
+            names=names,
+            processes=self._processes(),
+            ops=self._ops(names, calls, correlations),
+            calls=calls,
+            ranges=ranges,
+            host_ops=host_ops,
+            gpus=_gpus(about.deviceProperties),
+            device_expected=any(meaning("cuda", names[one]) in ("launch", "graph") for one in np.unique(calls.name)),
+            warnings=self._warnings(truncated),
+            settings={
+                "profilerStacks": float(bool(about.with_stack)),
+                "profilerShapes": float(bool(about.record_shapes)),
+            },
+        )
+
+    def _warnings(self, truncated: bool) -> tuple[str, ...]:
+        said = []
+        if truncated:
+            said.append("the file is cut short: the events after the cut are missing")
+        if self._damaged:
+            said.append(f"{self._damaged} events have impossible times and are left out")
+        return tuple(said)
+
+    def _joined_rows(self, kind: str, width: int) -> tuple[Ints, ...]:
+        pieces = self._rows[kind]
+        if not pieces:
+            return tuple(column() for _ in range(width))
+        return tuple(np.concatenate([piece[index] for piece in pieces]) for index in range(width))
+
+    def _calls(self) -> tuple[Spans, Ints]:
+        start, end, thread, name, correlation = self._joined_rows("calls", 5)
+        return Spans(start, end, thread, name), correlation
+
+    def _host(self, names: Sequence[str]) -> tuple[Spans, Spans]:
+        """Ranges and operators: before PyTorch 1.11 annotations were recorded as operators."""
+        marked = Spans(*self._joined_rows("ranges", 4))
+        ops = Spans(*self._joined_rows("host_ops", 4))
+        annotations = column([int(one) for one in np.unique(ops.name) if is_range(names[one])])
+        mine = np.isin(ops.name, annotations)
+        both = [(marked, ops.where(mine))]
+        ranges = Spans(
+            *(np.concatenate([getattr(a, key), getattr(b, key)]) for a, b in both for key in Spans.__slots__)
+        )
+        return ranges, ops.where(~mine)
+
+    def _ops(self, names: Sequence[str], calls: Spans, correlations: Ints) -> DeviceOps:
+        start, end, name, device, stream, correlation, size, shape, kind = self._joined_rows("ops", 9)
+        launch = np.where(correlation == NONE, NONE, join(correlation, correlations))
+        part = np.where(kind == MEMSET, MEMSET, COMPUTE)
+        pageable = np.zeros(len(start), dtype=np.int64)
+        for one in np.unique(name):
+            mine = name == one
+            part[mine & (kind == COMPUTE)] = part_of(names[one])
+            part[mine & (kind == D2D)] = copy_part(names[one])
+            pageable[mine & (kind == D2D)] = int("ageable" in names[one])
+        graph = column([int(meaning("cuda", one) == "graph") for one in names] or [0])
+        by_graph = np.where(launch == NONE, 0, graph[calls.name[np.maximum(launch, 0)]] if len(calls) else 0)
+        return DeviceOps(start, end, device, stream, part, name, launch, size, pageable, shape, column(by_graph))
+
+    def _processes(self) -> Ints:
+        known: dict[str, int] = {}
+        return column([known.setdefault(process, len(known)) for process, _ in self._threads])
+
+
+def _times(rows: Sequence[_Event]) -> tuple[Ints, Ints, Flags]:
+    begin = np.array([row.ts for row in rows], dtype=np.float64)
+    length = np.array([row.dur for row in rows], dtype=np.float64)
+    sound = (length >= 0) & (length < LONGEST_US) & (np.abs(begin) < 2.0**62 / 1000)
+    start = np.rint(np.where(sound, begin, 0.0) * 1000).astype(np.int64)
+    return start, start + np.rint(np.where(sound, length, 0.0) * 1000).astype(np.int64), sound
+
+
+def _device_columns(rows: Sequence[_Event]) -> tuple[Ints, ...]:
+    """(device, stream, correlation, bytes, shape, kind); kind is COMPUTE, D2D for any copy, or MEMSET."""
+    nothing = _Arguments()
+    arguments = [row.args or nothing for row in rows]
+    device = column(
+        [_integer(one.device if one.device is not None else row.pid) for one, row in zip(arguments, rows, strict=True)]
+    )
+    stream = column(
+        [_integer(one.stream if one.stream is not None else row.tid) for one, row in zip(arguments, rows, strict=True)]
+    )
+    correlation = column([_integer(one.correlation) for one in arguments])
+    size = np.maximum(column([_integer(one.bytes) for one in arguments]), 0)
+    shape = column([_shape(one) for one in arguments])
+    kind = column([D2D if row.cat in COPIES else MEMSET if row.cat in MEMSETS else COMPUTE for row in rows])
+    return np.maximum(device, 0), stream, correlation, size, shape, kind
+
+
+def _shape(arguments: _Arguments) -> int:
+    """Blocks of the launch grid; 0 where unknown."""
+    total = 1
+    if not isinstance(arguments.grid, list):
+        return 0
+    for one in arguments.grid:
+        total *= one if isinstance(one, int) and 0 <= one < 1 << 20 else 0
+    return total
+
+
+def _integer(value: Any) -> int:
+    """The number, also from text; NONE where it is none or no column can hold it."""
+    if isinstance(value, str):
+        value = int(value) if value.isascii() and value.isdigit() else NONE
+    return value if isinstance(value, int) and -1 <= value < 1 << 62 else NONE
+
+
+def _plain(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def copy_part(name: str) -> int:
+    """The part of a copy by Kineto's name for it ("Memcpy HtoD (Pinned -> Device)"; ROCm: "CopyHostToDevice")."""
+    if "HtoD" in name or "HostToDevice" in name:
+        return H2D
+    return D2H if "DtoH" in name or "DeviceToHost" in name else D2D
+
+
+def _gpus(properties: Any) -> Mapping[int, str]:
+    rows = properties if isinstance(properties, list) else []
+    return {
+        row["id"]: str(row["name"])
+        for row in rows
+        if isinstance(row, dict) and isinstance(row.get("id"), int) and row.get("name")
+    }

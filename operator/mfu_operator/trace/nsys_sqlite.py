@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from mfu_operator.errors import Unreadable
-from mfu_operator.model.trace import NONE, DeviceOps, Ints, Spans, Trace, column
+from mfu_operator.model.trace import NONE, DeviceOps, Flags, Ints, Spans, Trace, column
 from mfu_operator.trace.accounting import COMPUTE, D2D, D2H, H2D, MEMSET
+from mfu_operator.trace.joins import join
 from mfu_operator.trace.kernels import part_of
 from mfu_operator.trace.nsys_about import About, read_about
 from mfu_operator.trace.range_names import meaning, select
@@ -130,7 +131,7 @@ class _Reader:
         keep = self._sound(table, start, end)
         return Spans(start[keep], end[keep], self._thread_index(thread[keep]), self._name_of_ids(name[keep]))
 
-    def _sound(self, table: str, start: Ints, end: Ints) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def _sound(self, table: str, start: Ints, end: Ints) -> Flags:
         keep = end >= start
         if not keep.all():
             self._warnings.append(f"{table}: {int((~keep).sum())} records end before they start and are left out")
@@ -168,19 +169,19 @@ class _Reader:
         if "globalPid" not in self._tables[table]:
             call_keys = _key(np.zeros(len(call_keys), dtype=np.int64), call_keys & CORRELATION_MASK)
             process = np.zeros(len(process), dtype=np.int64)
-        launch = _join(_key(process, correlation), call_keys)
+        launch = join(_key(process, correlation), call_keys)
         part, name, size, pageable, shape = self._particulars(table, len(start))
         graph = (node > 0) | self._is_graph_launch(calls, launch) | (table == "CUPTI_ACTIVITY_KIND_GRAPH_TRACE")
         columns = (start, end, device, stream, part, name, launch, size, pageable, shape, graph.astype(np.int64))
         return DeviceOps(*(one[keep] for one in columns))
 
-    def _is_graph_launch(self, calls: Spans, launch: Ints) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def _is_graph_launch(self, calls: Spans, launch: Ints) -> Flags:
         names = tuple(self._names)
         graph = column([int(meaning("cuda", name) == "graph") for name in names] or [0])
         if not len(calls):
             return np.zeros(len(launch), dtype=np.bool_)
-        by_graph = column(graph[calls.name[np.maximum(launch, 0)]]) == 1
-        return np.logical_and(by_graph, launch != NONE)
+        by_graph: Flags = (launch != NONE) & (graph[calls.name[np.maximum(launch, 0)]] == 1)
+        return by_graph
 
     def _particulars(self, table: str, rows: int) -> tuple[Ints, Ints, Ints, Ints, Ints]:
         """(part, name, bytes, pageable, shape) of a table's rows."""
@@ -248,13 +249,3 @@ def _columns(connection: sqlite3.Connection) -> Mapping[str, frozenset[str]]:
 def _key(process: Ints, correlation: Ints) -> Ints:
     """One integer for (process, correlation); the processes' global ids lose only bits that are zero."""
     return ((process >> SERIAL_BITS) << 32) ^ (correlation & CORRELATION_MASK)
-
-
-def _join(wanted: Ints, keys: Ints) -> Ints:
-    """For each wanted key the first row of `keys` that equals it, or NONE."""
-    if not len(keys):
-        return np.full(len(wanted), NONE, dtype=np.int64)
-    order = np.argsort(keys, kind="stable")
-    place = np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)
-    found = order[place]
-    return np.where(keys[found] == wanted, found, NONE)

@@ -42,6 +42,14 @@ def meaning(where: str, name: str) -> str | None:
     return None
 
 
+ANNOTATIONS = re.compile(r"^(ProfilerStep|enumerate\(DataLoader\)|Optimizer\.|DistributedDataParallel|nccl:)")
+
+
+def is_range(name: str) -> bool:
+    """Whether an operator's name is really an annotation's, as profilers before PyTorch 1.11 recorded them."""
+    return ANNOTATIONS.match(name) is not None
+
+
 def select(spans: Spans, names: Sequence[str], where: str, *meanings: str) -> Spans:
     """The spans whose name means one of `meanings`."""
     used = np.unique(spans.name)
