@@ -51,7 +51,9 @@ class DoubleArena:
     def __init__(self) -> None:
         self.forge = ForgeDouble()
         self.stranger = ForgeDouble()
-        self.stranger.fails = Retry("ForgeAccessDenied", "refused: check the Secret in spec.remediation.secretRef")
+        self.stranger.fails = Retry(
+            "ForgeAccessDenied", "refused: check the Secret in spec.remediation.forge.secretRef"
+        )
 
     def push(self, proposal: Proposal) -> None:
         pass

@@ -336,8 +336,8 @@ def _told(request: Request, stderr: str) -> MfuError:
     if _DENIED.search(stderr):
         return Retry(
             "RepositoryAccessDenied",
-            f"{request.url} refused access: {said}. Check the Secret named in spec.remediation.secretRef: its token "
-            "must read and write the repository.",
+            f"{request.url} refused access: {said}. Check the Secret in spec.remediation.forge.secretRef: its "
+            "token must read and write the repository.",
         )
     return Retry("RepositoryUnreachable", f"{request.url} cannot be reached: {said}")
 

@@ -52,12 +52,14 @@ def forge(
     known = kind or _HOSTS.get(where.host)
     if known is None:
         kinds = ", ".join(ForgeKind)
-        raise Stall("ForgeUnknown", f"{where.host} is no public forge: set spec.remediation.forge to one of {kinds}.")
+        raise Stall(
+            "ForgeUnknown", f"{where.host} is no public forge: set spec.remediation.forge.kind to one of {kinds}."
+        )
     if credentials is None or not credentials.password:
         raise Retry(
             "CredentialsMissing",
             f"opening a pull request at {where.host} needs a token: name a Secret with the key `token` in "
-            "spec.remediation.secretRef.",
+            "spec.remediation.forge.secretRef.",
         )
     clean = Credentials(credentials.username, credentials.password.strip())
     return _MADE[known](where, clean, transport)

@@ -62,7 +62,7 @@ class Api:
         return Retry(
             "ForgeAccessDenied",
             f"{self._name} has no {what}, or hides it from this token. Check the repository's address, and that the "
-            "Secret in spec.remediation.secretRef holds a token that may read it and open pull requests.",
+            "Secret in spec.remediation.forge.secretRef holds a token that may read it and open pull requests.",
         )
 
     def _ask(
@@ -101,8 +101,8 @@ class Api:
         if status in (401, 403, 404):
             raise Retry(
                 "ForgeAccessDenied",
-                f"{self._name} refused {path} ({status}): {said}. Check the Secret in spec.remediation.secretRef: its "
-                "token must be valid and may open pull requests here.",
+                f"{self._name} refused {path} ({status}): {said}. Check the Secret in spec.remediation.forge.secretRef: "
+                "its token must be valid and may open pull requests here.",
             )
         if status in (400, 409, 422):
             raise Refused(status, said)
