@@ -56,16 +56,6 @@ def window(
     return good.revision, suspected[-1].revision
 
 
-def in_force(source: Source, at_s: float) -> str | None:
-    """The revision that was deployed last at a time, such as a pod's start; None where the history begins later.
-
-    A pod reads its configuration when it starts: this is what a good reading of that pod speaks for, whatever was
-    synced since.
-    """
-    before = [entry.revision for entry in runs(source.deployed) if entry.time_s <= at_s]
-    return before[-1] if before else None
-
-
 def runs(deployed: Sequence[Deployed]) -> list[Deployed]:
     """The deployments oldest first, each revision once for as long as it stayed (one revision can be synced twice)."""
     ordered: list[Deployed] = []

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mfu_operator.errors import AskPerson, Wait
-from mfu_operator.gitops.window import ONSET_UNCERTAINTY_S, SETTLE_S, in_force, window
+from mfu_operator.gitops.window import ONSET_UNCERTAINTY_S, SETTLE_S, window
 from mfu_operator.model.commit import Deployed, Source
 from mfu_operator.model.incident import KnownGood
 
@@ -84,11 +84,6 @@ def test_a_tool_without_history_gives_the_window_up_to_what_is_synced() -> None:
         window(source(synced="a"), good("a", 990), 1120)
     with pytest.raises(Wait):
         window(source(), good("a", 990), 1120)
-
-
-def test_the_revision_in_force_is_the_last_one_deployed_by_then() -> None:
-    history = source(Deployed("b", 1000), Deployed("a", 0))
-    assert [in_force(history, at) for at in (-1, 0, 999, 1000)] == [None, "a", "a", "b"]
 
 
 @given(st.permutations([Deployed("a", 0), Deployed("b", 1000), Deployed("b", 1005), Deployed("c", 1030)]))

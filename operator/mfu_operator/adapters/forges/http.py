@@ -101,8 +101,8 @@ class Api:
         if status in (401, 403, 404):
             raise Retry(
                 "ForgeAccessDenied",
-                f"{self._name} refused {path} ({status}): {said}. Check the Secret in spec.remediation.forge.secretRef: "
-                "its token must be valid and may open pull requests here.",
+                f"{self._name} refused {path} ({status}): {said}. Check the Secret in "
+                "spec.remediation.forge.secretRef: its token must be valid and may open pull requests here.",
             )
         if status in (400, 409, 422):
             raise Refused(status, said)
