@@ -117,7 +117,7 @@ class ArgoCD:
         destination_namespace: str,
         target_revision: str = "main",
     ) -> None:
-        """Have a folder of plain manifests deployed and kept as Git says: synced, pruned and healed by itself.
+        """Have a folder of plain manifests, or a kustomization, deployed and kept as Git says: synced, pruned and healed by itself.
 
         Args:
             name: The application's name.
@@ -245,10 +245,19 @@ class ArgoCD:
             **{f"ARGOCD_{kind}_DATA_PATH": str(folder) for kind, folder in data.items()},
             "HOME": str(self._folder),
             "KUBECONFIG": str(self._folder / "kubeconfig"),
-            "PATH": f"{binaries}:{_PATH}",
+            "PATH": f"{self._kustomize()}:{binaries}:{_PATH}",
             "REDIS_PASSWORD": self._redis_password(),
             "TMPDIR": str(temporary),
         }
+
+    def _kustomize(self) -> Path:
+        """Return the folder of the program that Argo CD calls to build a kustomization: the one inside kubectl."""
+        program = self._folder / "bin" / "kustomize"
+        program.parent.mkdir(parents=True, exist_ok=True)
+        kubectl = go_binaries("kubernetes") / "kubectl"
+        write_atomically(program, f'#!/bin/sh\ntest "$1" = build && shift && exec {kubectl} kustomize "$@"\n')
+        program.chmod(0o755)
+        return program.parent
 
     def _redis_settings(self) -> str:
         settings = {

@@ -15,6 +15,9 @@ from mfu_operator.trace.analyze import analyze, profile
 UNREADABLE = 3
 """Exit code for a trace that cannot be read; wrong usage is 2, as click has it."""
 
+LAST_WORDS = 1500
+"""Characters of the recorder's log that travel: a termination message holds 4096 bytes."""
+
 FORMATS = ("text", "json", "markdown", "account")
 
 
@@ -28,12 +31,18 @@ FORMATS = ("text", "json", "markdown", "account")
     type=click.Path(path_type=Path, dir_okay=False),
     help="Also write the compact account (or the error) to this file, for a profiling pod.",
 )
+@click.option(
+    "--recorder-log",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="What the recorder printed: its last lines join the error that a profiling pod leaves.",
+)
 def analyze_command(
     traces: tuple[Path, ...],
     output: str,
     baseline: tuple[Path, ...],
     step_range: str | None,
     termination_message: Path | None,
+    recorder_log: Path | None,
 ) -> None:
     """Say where the step's time went; with --baseline, what changed.
 
@@ -43,7 +52,7 @@ def analyze_command(
         with tempfile.TemporaryDirectory(prefix="mfu-") as folder:
             printed, account = _answer(Path(folder), traces, output, baseline, step_range)
     except Unreadable as error:
-        _leave(termination_message, compact.encode_failure(error.reason, error.message))
+        _leave(termination_message, compact.encode_failure(error.reason, error.message + _last_words(recorder_log)))
         click.echo(f"kubectl-mfu: {' '.join(error.message.split())}", err=True)
         sys.exit(UNREADABLE)
     _leave(termination_message, account)
@@ -65,6 +74,13 @@ def _answer(
     if output == "markdown":
         return markdown.answer_page(found), account
     return render.answer_text(found), account
+
+
+def _last_words(recorder_log: Path | None) -> str:
+    if recorder_log is None or not recorder_log.is_file():
+        return ""
+    said = recorder_log.read_text(encoding="utf-8", errors="replace").strip()
+    return f"; the recorder's last words: {said[-LAST_WORDS:]}" if said else "; the recorder said nothing"
 
 
 def _subfolder(folder: Path, name: str) -> Path:

@@ -47,7 +47,8 @@ async def close(memo: kopf.Memo, **_: Any) -> None:
 
 def _shell() -> Shell:
     settings = from_environment()
-    logging.getLogger("httpx").setLevel(logging.WARNING)
+    for chatty in ("httpx", "kopf.objects"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
     api = connect()
     hands = hands_of(settings, api)
     leader = Leader(Leadership(api, settings.namespace, LEASE, settings.pod_name), time.time)

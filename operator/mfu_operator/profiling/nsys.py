@@ -31,7 +31,7 @@ def record(command: Sequence[str]) -> list[str]:
     of the copy must not keep the next container from saying what it was, so the exit status goes to a file.
     """
     nsys = [
-        f"{SHARED}/nsys/nsys",
+        f"{SHARED}/target-linux-x64/nsys",
         "profile",
         "--trace=cuda,nvtx,osrt",
         "--sample=none",
@@ -50,7 +50,8 @@ def record(command: Sequence[str]) -> list[str]:
 
 def analyze() -> list[str]:
     """The command of the container that turns the trace into the account it leaves in its termination message."""
-    return ["kubectl-mfu", "analyze", "-o", "account", "--termination-message", TERMINATION_LOG, f"{SHARED}/out"]
+    options = ["-o", "account", "--termination-message", TERMINATION_LOG, "--recorder-log", LOG]
+    return ["kubectl-mfu", "analyze", *options, f"{SHARED}/out"]
 
 
 def capture_environment(warmup_steps: int, steps: int) -> Mapping[str, str]:

@@ -6,7 +6,7 @@ from mfu_operator.api import naming
 from mfu_operator.api.group import BASELINE_LABEL, GROUP_VERSION, INCIDENT_LABEL, KIND, MANAGED_BY_LABEL, MANAGER
 from mfu_operator.errors import Unreadable
 from mfu_operator.model.incident import ProfileFact
-from mfu_operator.model.workload import JobPhase
+from mfu_operator.model.workload import JobPhase, ProfilingJob
 from mfu_operator.profiling.job import profiling_job
 from mfu_operator.reconcile.effects import EnsureJob, Subject
 from mfu_operator.reconcile.world import World
@@ -52,7 +52,7 @@ def observed(world: World, profile: ProfileFact) -> ProfileFact | None:
             else None
         )
     if job.phase is JobPhase.FAILED:
-        return replace(profile, failure=(job.reason or "JobFailed", _failure_message(job.name, job.message)))
+        return replace(profile, failure=_why_failed(job))
     if job.phase is not JobPhase.SUCCEEDED:
         return None
     try:
@@ -68,5 +68,11 @@ def retry_due(world: World, profile: ProfileFact) -> bool:
     return profile.attempt < ATTEMPTS and world.now_s >= profile.created_at + pause_s
 
 
-def _failure_message(name: str, message: str | None) -> str:
-    return f"profiling Job {name}: {message or 'failed without a message'}"
+def _why_failed(job: ProfilingJob) -> tuple[str, str]:
+    """What the analysis itself said, where it got as far as saying something; else what the cluster says."""
+    if job.result:
+        try:
+            compact.decode(job.result)
+        except Unreadable as error:
+            return error.reason, f"profiling Job {job.name}: {error.message}"
+    return job.reason or "JobFailed", f"profiling Job {job.name}: {job.message or 'failed without a message'}"
