@@ -14,8 +14,15 @@ from mfu_operator.model.baseline import Baseline, Detection, Signal
 from mfu_operator.model.series import Phase, Reading
 from mfu_operator.model.verdict import Gate
 
-_PHASE_KNOWN_SHARE = 0.8
-"""A job that says when it checkpoints has no unexplained dips, and needs 8 of 10 minutes."""
+_PHASE_KNOWN_SHARE = 0.7
+"""A job that says when it checkpoints has no unexplained dips, and needs 7 of 10 minutes."""
+
+_SMOOTHING_SHARE = 0.25
+"""Losses are judged as their running median over 2.5 of 10 minutes: noise from reading to reading is no evidence, and a
+median adds nothing to the length of a dip."""
+
+_MOST_SMOOTHED = 15
+"""… of at most so many readings: more cost time in a fleet that is scraped every second."""
 
 _LONGEST_STEP_SHARE = 0.25
 """One reading counts for at most 2.5 of 10 minutes, however long nothing was heard before it."""
@@ -54,7 +61,8 @@ class State:
 
     evidence_s, contradiction_s and recover_s are the clipped sums for a loss, for signals that contradict each other,
     and for a recovery; unusual_s counts readings in another unit. Of after_s seconds since the alarm, beyond_s were
-    beyond the tolerance. stride and skipped thin out `losses`.
+    beyond the tolerance. window holds (time, least loss, worst loss) of the readings that are smoothed over; stride and
+    skipped thin out `losses`.
     """
 
     reading_s: float | None = None
@@ -72,6 +80,7 @@ class State:
     phase_known: bool = False
     signal: Signal | None = None
     recent: tuple[tuple[float, float], ...] = ()
+    window: tuple[tuple[float, float, float], ...] = ()
     evidence_s: float = 0.0
     onset_s: float | None = None
     losses: tuple[float, ...] = ()
@@ -190,6 +199,7 @@ def _restarted(state: State) -> State:
         contradicting=None,
         unusual_s=0.0,
         recover_s=0.0,
+        window=(),
     )
     return state if state.alarmed else _without_evidence(state)
 
@@ -227,18 +237,43 @@ def _usable(
     state, plausible = _plausible(state, losses, step_s, tolerance, detection)
     if not plausible:
         return state
-    loss = min(losses.values())
+    state = replace(state, window=_window(state, now_s, losses, detection))
     if state.arming:
-        state = _arm(state, now_s, loss, step_s, tolerance, detection)
+        state = _arm(state, now_s, step_s, tolerance, detection)
         if state.arming:
             return state
-    return _collect(state, now_s, losses, step_s, tolerance, detection)
+    return _collect(state, now_s, min(losses.values()), step_s, tolerance, detection)
+
+
+def _window(
+    state: State, now_s: float, losses: dict[Signal, float], detection: Detection
+) -> tuple[tuple[float, float, float], ...]:
+    since_s = now_s - _SMOOTHING_SHARE * detection.sustain_s
+    kept = [entry for entry in state.window if entry[0] > since_s]
+    return (*kept[-(_MOST_SMOOTHED - 1) :], (now_s, min(losses.values()), max(losses.values())))
+
+
+def _smoothed(state: State) -> tuple[float, float]:
+    """Running medians of the loss that every signal shows, and of the worst one."""
+    return median(entry[1] for entry in state.window), median(entry[2] for entry in state.window)
+
+
+def _begin_s(state: State, now_s: float, step_s: float, tolerance: Tolerance) -> float:
+    """When the loss that is seen now began: after the last good reading of the window."""
+    if state.bad_since_s is not None:
+        return state.bad_since_s
+    begun_s = now_s - step_s
+    for time_s, loss, _ in reversed(state.window):
+        if loss <= tolerance.kappa:
+            return min(begun_s, time_s)
+        begun_s = min(begun_s, time_s)
+    return begun_s
 
 
 def _after_gap(state: State, now_s: float, detection: Detection) -> State:
     if state.usable_s is None or now_s - state.usable_s <= _GAP_SHARE * detection.sustain_s:
         return state
-    state = replace(state, recover_s=0.0, counted_s=None)
+    state = replace(state, recover_s=0.0, counted_s=None, window=())
     return state if state.alarmed else _without_evidence(state)
 
 
@@ -272,12 +307,12 @@ def _plausible(
     ), True
 
 
-def _arm(state: State, now_s: float, loss: float, step_s: float, tolerance: Tolerance, detection: Detection) -> State:
+def _arm(state: State, now_s: float, step_s: float, tolerance: Tolerance, detection: Detection) -> State:
     """Ignore the start of a run until it was good for `warmup_s` without a break, or until it takes too long."""
     since_s = now_s if state.arming_since_s is None else state.arming_since_s
-    good = loss <= tolerance.kappa
+    good = _smoothed(state)[0] <= tolerance.kappa
     good_s = state.good_s + step_s if good else 0.0
-    bad_since_s = None if good else now_s if state.bad_since_s is None else state.bad_since_s
+    bad_since_s = None if good else now_s - step_s if state.bad_since_s is None else state.bad_since_s
     waiting = good_s < detection.warmup_s and now_s - since_s < _ARMING_SHARE * detection.sustain_s
     gate = Gate.RESTARTING if state.restarts else Gate.STARTING
     return replace(
@@ -291,20 +326,19 @@ def _arm(state: State, now_s: float, loss: float, step_s: float, tolerance: Tole
 
 
 def _collect(
-    state: State, now_s: float, losses: dict[Signal, float], step_s: float, tolerance: Tolerance, detection: Detection
+    state: State, now_s: float, loss: float, step_s: float, tolerance: Tolerance, detection: Detection
 ) -> State:
     """One usable reading of an armed run. A loss counts only where every signal shows it."""
-    loss = min(losses.values())
+    smoothed, worst = _smoothed(state)
     alarm_s = alarm_after_s(state, detection)
-    evidence_s = _added(state.evidence_s, (loss - tolerance.kappa) / tolerance.scale, step_s, alarm_s)
+    evidence_s = _added(state.evidence_s, (smoothed - tolerance.kappa) / tolerance.scale, step_s, alarm_s)
     if evidence_s <= 0 and not state.alarmed:
         return replace(_without_evidence(state), bad_since_s=None)
     if state.onset_s is None:
-        begun_s = state.bad_since_s if state.bad_since_s is not None else now_s
-        state = replace(state, onset_s=begun_s - step_s)
+        state = replace(state, onset_s=_begin_s(state, now_s, step_s, tolerance))
     state = replace(_with_loss(state, loss), evidence_s=evidence_s, bad_since_s=None)
     if state.alarmed:
-        return _after_alarm(state, now_s, loss, max(losses.values()), step_s, tolerance, detection)
+        return _after_alarm(state, now_s, smoothed, worst, step_s, tolerance, detection)
     if evidence_s < alarm_s:
         return state
     return replace(state, alarmed=True, after_s=0.0, beyond_s=0.0, confirmed=False, recover_s=0.0, recovered_at_s=None)

@@ -27,8 +27,11 @@ LEVEL_SIGMAS = 4.5
 """Tolerance in standard deviations of the level: between runs and slow drift, both outlast the horizon, so no
 averaging within it helps, and a fleet of thousands of jobs sees every one of them for a year."""
 
-SMALLEST_SCALE = 0.01
+SMALLEST_SCALE = 0.005
 """Evidence is full at one scale beyond the tolerance. Narrower, a quiet job would alarm on a hair."""
+
+SMOOTHED_SHARE = 0.6
+"""What is left of s_w in the running median of five readings that is judged: 1.25/√5."""
 
 MAD_TO_SIGMA = 1.4826
 """1/Φ⁻¹(3/4): the median absolute deviation of a normal distribution in standard deviations."""
@@ -54,15 +57,18 @@ class Tolerance:
 
 
 def level_sigma(spread: Spread) -> float:
-    """s_lvl² = s_b*² + s_slow², with s_b shrunk towards the prior: s_b*² = (4·prior² + (K − 1)·s_b²) / (K + 3)."""
+    """s_lvl² = s_b*²·(1 + 1/K) + s_slow², with s_b shrunk to the prior: s_b*² = (4·prior² + (K − 1)·s_b²) / (K + 3).
+
+    The factor is that of a prediction: a run differs from the mean of K others by its own spread and by theirs.
+    """
     seen = max(spread.runs, 1) - 1 if spread.between is not None else 0
     between = spread.between or 0.0
     shrunk = (PRIOR_RUNS * PRIOR_BETWEEN**2 + seen * between**2) / (seen + PRIOR_RUNS)
-    return math.sqrt(shrunk + spread.slow**2)
+    return math.sqrt(shrunk * (1 + 1 / max(spread.runs, 1)) + spread.slow**2)
 
 
 def tolerance_of(spread: Spread, detection: Detection) -> Tolerance:
-    """max(declared or 2 %, 4.5·s_lvl) and the scale max(1 %, s_w).
+    """max(declared or 2 %, 4.5·s_lvl) and the scale max(0.5 %, 0.6·s_w).
 
     Where the spread asks for more than 5 % and more than was declared, too_noisy says so; the tolerance is then as wide
     as the spread asks for, so that a loss beyond even that is still seen.
@@ -75,7 +81,7 @@ def tolerance_of(spread: Spread, detection: Detection) -> Tolerance:
     return Tolerance(
         ratio=ratio,
         kappa=-math.log1p(-ratio),
-        scale=max(SMALLEST_SCALE, spread.within),
+        scale=max(SMALLEST_SCALE, SMOOTHED_SHARE * spread.within),
         level_sigma=sigma,
         too_noisy=needed > largest,
     )

@@ -1,0 +1,120 @@
+"""Simulated jobs: what healthy readings look like, as d = baseline − ln x, for many jobs side by side.
+
+The shapes follow real series by eye; the sizes are such that the physical limit at a loss of 5 % (0.4, 3.7 and 19 min)
+is the one that was found for them. Values are standard deviations of ln x unless said otherwise.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+EVERY_S = 30.0
+CHECKPOINT_EVERY = 60
+"""Scrapes between checkpoints. The job exports its phase, and the label comes one scrape late: one deep dip counts."""
+
+CHECKPOINT_GATED = 2
+"""Scrapes that are labelled checkpoint after it."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Noise of one kind of job.
+
+    within: from reading to reading; tail: Student's degrees of freedom of it; slow: drift within a run with correlation
+    time `slow_h` hours; between: of a run's level; wild: share of readings that are 6–50 % slow; run_h: mean hours
+    between restarts, each with another level and 3 minutes of warm-up.
+    """
+
+    name: str
+    within: float
+    tail: float
+    slow: float
+    slow_h: float
+    between: float
+    wild: float
+    run_h: float
+
+
+PROFILES = (
+    Profile("A clean dense", within=0.004, tail=30, slow=0.0010, slow_h=2, between=0.0015, wild=0.002, run_h=72),
+    Profile("B typical", within=0.013, tail=8, slow=0.0025, slow_h=2, between=0.003, wild=0.01, run_h=48),
+    Profile("C noisy MoE", within=0.029, tail=6, slow=0.0030, slow_h=2, between=0.004, wild=0.02, run_h=24),
+)
+
+
+@dataclass
+class Reading:
+    """One scrape of all jobs."""
+
+    loss: Floats
+    usable: Mask
+    restarted: Mask
+
+
+class Jobs:
+    """Many jobs of one profile, scrape by scrape. `loss_at` adds a sustained loss to each from one moment on."""
+
+    def __init__(self, profile: Profile, count: int, rng: np.random.Generator) -> None:
+        self.profile, self.count, self.rng = profile, count, rng
+        self.level = rng.normal(0, profile.between, count)
+        self.drift = rng.normal(0, profile.slow, count)
+        self.age = np.full(count, 10_000)
+        self.scrape = rng.integers(0, CHECKPOINT_EVERY, count)
+        self._keep = float(np.exp(-EVERY_S / (profile.slow_h * 3600)))
+        self._scale = float(np.sqrt((profile.tail - 2) / profile.tail)) if profile.tail > 2 else 1.0
+
+    def read(self, loss: float = 0.0) -> Reading:
+        """The next scrape, with `loss` on the scale of d added to every job."""
+        p, rng, count = self.profile, self.rng, self.count
+        restarted = rng.random(count) < EVERY_S / (p.run_h * 3600)
+        if restarted.any():
+            self.level[restarted] = rng.normal(0, p.between, int(restarted.sum()))
+            self.age[restarted] = 0
+        self.drift *= self._keep
+        self.drift += rng.standard_normal(count) * (p.slow * np.sqrt(1 - self._keep**2))
+        noise = self._noise(count)
+        observed = loss + self.level + self.drift + noise
+        wild = rng.random(count) < p.wild
+        if wild.any():
+            observed[wild] += rng.uniform(0.06, 0.6, int(wild.sum()))
+        observed += np.where(self.age < 6, 0.1 * (1 - self.age / 6), 0.0)
+        self.age += 1
+        self.scrape += 1
+        within = self.scrape % CHECKPOINT_EVERY
+        observed[within == 0] += 1.0
+        return Reading(observed, (within == 0) | (within > CHECKPOINT_GATED), restarted)
+
+    def recorded(self, runs: int = 5, hours: float = 3.0) -> tuple[Floats, Floats, Floats, Floats]:
+        """What recording K runs gives for each job: error of m0 (as d), s_w, s_b, s_slow; blocks are 15 minutes."""
+        p = self.profile
+        per_block = round(900 / EVERY_S)
+        blocks = round(hours * 3600 / 900)
+        medians, mads, squares = [], [], []
+        for _ in range(runs):
+            values = np.empty((self.count, blocks * per_block))
+            drift = self.rng.normal(0, p.slow, self.count)
+            level = self.rng.normal(0, p.between, self.count)
+            for index in range(values.shape[1]):
+                drift = drift * self._keep + self.rng.standard_normal(self.count) * p.slow * np.sqrt(1 - self._keep**2)
+                values[:, index] = level + drift + self._noise(self.count)
+            middle = np.median(values, axis=1)
+            medians.append(middle)
+            mads.append(1.4826 * np.median(np.abs(values - middle[:, None]), axis=1))
+            block = np.median(values.reshape(self.count, blocks, per_block), axis=2)
+            squares.append(np.var(block, axis=1, ddof=1))
+        return (
+            np.median(medians, axis=0),
+            np.median(mads, axis=0),
+            np.std(medians, axis=0, ddof=1),
+            np.sqrt(np.mean(squares, axis=0)),
+        )
+
+    def _noise(self, count: int) -> Floats:
+        p = self.profile
+        normal = self.rng.standard_normal(count)
+        heavy = np.sqrt(self.rng.standard_gamma(p.tail / 2, count) * 2 / p.tail)
+        return normal / heavy * (p.within * self._scale)
