@@ -13,6 +13,8 @@ from mfu_operator.errors import Unreadable
 
 GZIP = b"\x1f\x8b"
 
+DAMAGED: tuple[type[Exception], ...] = (OSError, igzip_lib.IsalError)
+
 _open_gzip: Callable[[Path, str], BinaryIO] = igzip.open
 
 PIECE_BYTES = 64 << 20
@@ -87,12 +89,12 @@ class KinetoStream:
         except EOFError:
             self.truncated = True
             yield from self._salvage(total)
-        except (OSError, igzip_lib.IsalError) as error:
+        except DAMAGED as error:
             raise Unreadable("CorruptTrace", f"{self.path}: cannot be decompressed ({error}); copy it again") from error
 
     def _salvage(self, offset: int) -> Iterator[bytes]:
         """What a cut gzip file still holds after `offset`; a large read would lose all of it."""
-        with contextlib.suppress(EOFError, OSError, igzip_lib.IsalError):
+        with contextlib.suppress(EOFError, *DAMAGED):
             yield from self._read(offset, SALVAGE_BYTES)
 
     def _read(self, offset: int, size: int) -> Iterator[bytes]:
