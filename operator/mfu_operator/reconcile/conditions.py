@@ -19,6 +19,7 @@ from mfu_operator.model.condition import Condition
 from mfu_operator.model.incident import Incident, ProfileFact, Status
 from mfu_operator.model.proposal import PullRequestState
 from mfu_operator.model.verdict import Verdict
+from mfu_operator.model.workload import JobPhase
 from mfu_operator.reconcile.conclude import Failure
 from mfu_operator.reconcile.world import World
 
@@ -41,7 +42,7 @@ def conditions(world: World, status: Status, failures: Sequence[Failure]) -> tup
         _stalled(world, failures),
         _regressed(status.incident),
         _measurement_failed(world.problem),
-        _profiling_failed(status, failures),
+        _profiling_failed(world, status, failures),
         _proposal_failed(world, status, failures),
         _recovery_failed(world, status.incident),
     ]
@@ -132,10 +133,12 @@ def _measurement_failed(problem: MfuError | None) -> Condition | None:
     return None if problem is None else Condition("MeasurementFailed", "True", problem.reason, problem.message)
 
 
-def _profiling_failed(status: Status, failures: Sequence[Failure]) -> Condition | None:
+def _profiling_failed(world: World, status: Status, failures: Sequence[Failure]) -> Condition | None:
     for failure in failures:
         if failure.condition == "ProfilingFailed":
             return Condition("ProfilingFailed", "True", failure.reason, failure.message)
+    if world.job is not None and world.job.phase is JobPhase.WAITING and world.job.reason is not None:
+        return Condition("ProfilingFailed", "True", world.job.reason, f"Job {world.job.name}: {world.job.message}")
     profile = _current_profile(status)
     if profile is None or profile.failure is None:
         return None

@@ -12,6 +12,9 @@ from mfu_operator.reconcile.effects import EnsureJob, Subject
 from mfu_operator.reconcile.world import World
 from mfu_operator.trace import compact
 
+WAITING_REASONS = ("JobUnschedulable", "ImagePullFailed")
+"""Why a Job's pod did not start: the deadline deletes the pod, and with it what it said."""
+
 MAX_LABEL = 63
 """The longest label value that the API takes."""
 
@@ -52,7 +55,7 @@ def observed(world: World, profile: ProfileFact) -> ProfileFact | None:
             else None
         )
     if job.phase is JobPhase.FAILED:
-        return replace(profile, failure=_why_failed(job))
+        return replace(profile, failure=_why_failed(world, job))
     if job.phase is not JobPhase.SUCCEEDED:
         return None
     try:
@@ -68,11 +71,14 @@ def retry_due(world: World, profile: ProfileFact) -> bool:
     return profile.attempt < ATTEMPTS and world.now_s >= profile.created_at + pause_s
 
 
-def _why_failed(job: ProfilingJob) -> tuple[str, str]:
+def _why_failed(world: World, job: ProfilingJob) -> tuple[str, str]:
     """What the analysis itself said, where it got as far as saying something; else what the cluster says."""
     if job.result:
         try:
             compact.decode(job.result)
         except Unreadable as error:
             return error.reason, f"profiling Job {job.name}: {error.message}"
+    waited = next((each for each in world.status.conditions if each.type == "ProfilingFailed"), None)
+    if job.reason == "DeadlineExceeded" and waited is not None and waited.reason in WAITING_REASONS:
+        return waited.reason, waited.message
     return job.reason or "JobFailed", f"profiling Job {job.name}: {job.message or 'failed without a message'}"

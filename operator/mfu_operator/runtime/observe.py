@@ -99,11 +99,10 @@ def _gate(hands: Hands, world: World, profile: ProfileFact, job: ProfilingJob | 
     """Readings taken while our own Job shares a node with the run say nothing about the run."""
     assert world.workload is not None
     nodes = {pod.node for pod in world.workload.pods}
-    apart = job is not None and job.node is not None and job.node not in nodes
     ends_s: float | None = None
-    if apart:
+    if job is not None and job.node is not None and job.node not in nodes:
         ends_s = profile.created_at
-    elif job is None or job.phase in (JobPhase.SUCCEEDED, JobPhase.FAILED):
+    elif job is None or job.phase is not JobPhase.RUNNING:
         ends_s = (job.finished_at if job else None) or world.now_s
     hands.sweep.gate(world.identity.uid, Gate.PROFILING, profile.created_at, ends_s)
 
