@@ -25,8 +25,6 @@ from .text import Tokens, augment, tokenize
 FETCH_SECONDS = 30.0
 """How long one object is tried for before training gives up; a store that restarts is back well before."""
 RETRY_SECONDS = 0.5
-STAGGER_SECONDS = 0.020
-"""Worker i begins i times this late, so that the first requests do not march in step: about one object's latency."""
 
 
 class LoaderError(RuntimeError):
@@ -198,7 +196,7 @@ def _start_worker(
     numbers = range(first_batch + (place - first_batch) % num_workers, 2**62, num_workers)
     process = context.Process(
         target=_work,
-        args=(recipe, fetch, numbers, sending, room, os.getpid(), place * STAGGER_SECONDS),
+        args=(recipe, fetch, numbers, sending, room, os.getpid()),
         name=f"loader-{place}",
         daemon=True,
     )
@@ -214,11 +212,9 @@ def _work(
     sending: Connection,
     room: Semaphore,
     parent: int,
-    delay_seconds: float,
 ) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    time.sleep(delay_seconds)
     try:
         for number in numbers:
             while not room.acquire(timeout=1.0):
