@@ -1,0 +1,46 @@
+{{- define "mfu.name" -}}
+{{- if contains .Chart.Name .Release.Name }}{{ .Release.Name | trunc 50 | trimSuffix "-" }}{{ else }}{{ printf "%s-%s" .Release.Name .Chart.Name | trunc 50 | trimSuffix "-" }}{{ end }}
+{{- end }}
+
+{{- define "mfu.selector" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "mfu.labels" -}}
+{{ include "mfu.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end }}
+
+{{- define "mfu.serviceAccount" -}}
+{{ .Values.serviceAccount.name | default (include "mfu.name" .) }}
+{{- end }}
+
+{{- /* A digest wins over a tag; without either, the chart's own version. Arguments: image, Chart. */}}
+{{- define "mfu.image" -}}
+{{- if .image.digest }}{{ .image.repository }}@{{ .image.digest }}{{ else }}{{ .image.repository }}:{{ .image.tag | default .Chart.AppVersion }}{{ end }}
+{{- end }}
+
+{{- /* Cluster-scoped objects carry the namespace in their name: two releases do not meet. */}}
+{{- define "mfu.clusterName" -}}
+{{ printf "%s-%s" .Release.Namespace (include "mfu.name" .) | trunc 60 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "mfu.subject" -}}
+- kind: ServiceAccount
+  name: {{ include "mfu.serviceAccount" . }}
+  namespace: {{ .Release.Namespace }}
+{{- end }}
+
+{{- /* workloadKinds by API group; batch/v1 Jobs are granted with the profiling Jobs. */}}
+{{- define "mfu.kinds" -}}
+{{- $groups := dict }}
+{{- range .Values.workloadKinds }}
+{{- if not (and (eq .group "batch") (eq .resource "jobs")) }}
+{{- $_ := set $groups .group (append (get $groups .group | default list) .resource) }}
+{{- end }}
+{{- end }}
+{{- toYaml $groups }}
+{{- end }}

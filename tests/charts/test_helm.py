@@ -1,0 +1,190 @@
+"""Helm's own opinion of the chart, and what it renders. Needs helm and promtool, and no cluster."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.cluster.state import cache_dir
+from tests.cluster.toolchain import go_binaries
+
+CHART = Path(__file__).parents[2] / "charts" / "mfu-operator"
+EVERYTHING = {
+    "image": {"repository": "localhost/mfu-operator", "digest": "sha256:" + "1" * 64},
+    "prometheus": {"address": "http://prometheus:9090"},
+    "interval": {"sweep": "2", "reconcile": 2},
+    "replicas": 2,
+    "secretNamespaces": ["training"],
+    "caBundle": {"configMap": "trust"},
+    "serviceMonitor": {"enabled": True},
+    "prometheusRule": {"enabled": True},
+    "dashboard": {"enabled": True},
+    "runbookBaseUrl": "https://git.example/runbooks/",
+    "networkPolicy": {"egress": [{"ports": [{"port": 443}]}]},
+    "extraEnv": [{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}],
+}
+Objects = Sequence[Mapping[str, Any]]
+
+
+def _built(module: str, program: str) -> Path | None:
+    """What was built before, or is on PATH; None where it would have to be compiled."""
+    built = sorted(cache_dir().glob(f"bin/{module}-*/{program}"), key=lambda path: path.stat().st_mtime)
+    found = shutil.which(program)
+    return built[-1] if built else Path(found) if found else None
+
+
+HELM, PROMTOOL = _built("helm", "helm"), _built("prometheus", "promtool")
+pytestmark = [] if HELM and PROMTOOL else [pytest.mark.cluster]
+"""Where they are not built yet, the tests wait for the cluster's programs, which are compiled with it."""
+
+
+def run(values: Mapping[str, Any], home: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    environment = {"PATH": os.environ["PATH"], "HOME": str(home), "KUBECONFIG": str(home / "none")}
+    command = [str(HELM or go_binaries("helm") / "helm"), *arguments, "--values=-"]
+    return subprocess.run(
+        command, input=json.dumps(values), env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def rendered(values: Mapping[str, Any], home: Path) -> Objects:
+    done = run(values, home, "template", "mfu-operator", str(CHART), "--namespace=mfu-system", "--include-crds")
+    assert done.returncode == 0, done.stderr
+    return [document for document in yaml.safe_load_all(done.stdout) if document]
+
+
+def only(objects: Objects, kind: str) -> Mapping[str, Any]:
+    [found] = [each for each in objects if each["kind"] == kind]
+    return found
+
+
+def rules(objects: Objects) -> list[Mapping[str, Any]]:
+    return [rule for each in objects if each["kind"] in ("Role", "ClusterRole") for rule in each["rules"]]
+
+
+@pytest.mark.parametrize(
+    "values", [{}, EVERYTHING, {"watchNamespaces": ["a", "b"]}], ids=["least", "all", "namespaced"]
+)
+def test_helm_finds_nothing_wrong(values: Mapping[str, Any], tmp_path: Path) -> None:
+    done = run(values, tmp_path, "lint", "--strict", str(CHART))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        ({"replica": 2}, "replica"),
+        ({"image": {"repository": "a", "digest": "sha256:1"}}, "digest"),
+        ({"prometheus": {"address": "http://user:pw@prometheus"}}, "address"),
+        ({"interval": {"sweep": 0}}, "sweep"),
+        ({"replicas": 0}, "replicas"),
+    ],
+)
+def test_a_wrong_value_is_refused(values: Mapping[str, Any], named: str, tmp_path: Path) -> None:
+    done = run(values, tmp_path, "template", "x", str(CHART))
+    assert done.returncode != 0
+    assert named in done.stderr
+
+
+@pytest.mark.parametrize("values", [{}, EVERYTHING], ids=["least", "all"])
+def test_the_pod_is_restricted(values: Mapping[str, Any], tmp_path: Path) -> None:
+    pod = only(rendered(values, tmp_path), "Deployment")["spec"]["template"]["spec"]
+    [container] = pod["containers"]
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert container["resources"]["requests"] and container["resources"]["limits"]["memory"]
+    assert {"startupProbe", "livenessProbe", "readinessProbe"} <= container.keys()
+    assert container["command"] == ["python", "-m", "mfu_operator", "run"]
+
+
+def test_a_digest_wins_over_a_tag(tmp_path: Path) -> None:
+    [container] = only(rendered(EVERYTHING, tmp_path), "Deployment")["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == "localhost/mfu-operator@sha256:" + "1" * 64
+
+
+def test_no_rule_reaches_further_than_it_must(tmp_path: Path) -> None:
+    objects = rendered(EVERYTHING, tmp_path)
+    for rule in rules(objects):
+        assert "*" not in (*rule["apiGroups"], *rule["resources"], *rule["verbs"])
+        assert not {"escalate", "bind", "impersonate", "deletecollection"} & set(rule["verbs"])
+    assert not [each for each in objects if each.get("roleRef", {}).get("name") == "cluster-admin"]
+
+
+def test_secrets_are_read_only_where_it_says_so(tmp_path: Path) -> None:
+    def readers(values: Mapping[str, Any]) -> list[str | None]:
+        objects = rendered(values, tmp_path)
+        readers = [each for each in objects for rule in each.get("rules", []) if "secrets" in rule.get("resources", [])]
+        assert all(each["kind"] == "Role" and each["rules"][0]["verbs"] == ["get"] for each in readers)
+        return [each["metadata"]["namespace"] for each in readers]
+
+    assert readers({}) == []
+    assert readers(EVERYTHING) == ["training"]
+    assert readers({"watchNamespaces": ["a", "b"]}) == ["a", "b"]
+    assert readers({"watchNamespaces": ["a", "b"], "secretNamespaces": ["b"]}) == ["b"]
+
+
+def test_watched_namespaces_are_the_only_ones_it_is_bound_in(tmp_path: Path) -> None:
+    objects = rendered({"watchNamespaces": ["a", "b"], "gitops": {"namespaces": ["argocd"]}}, tmp_path)
+    wide = [each["metadata"]["name"] for each in objects if each["kind"] == "ClusterRoleBinding"]
+    assert wide == ["mfu-system-mfu-operator-discovery"]
+    bound = {each["metadata"]["namespace"] for each in objects if each["kind"] == "RoleBinding"}
+    assert bound == {"a", "b", "argocd", "mfu-system"}
+
+
+def test_only_jobs_are_created_or_deleted(tmp_path: Path) -> None:
+    writes = {"create", "update", "patch", "delete"}
+    written = {
+        (resource, verb)
+        for rule in rules(rendered(EVERYTHING, tmp_path))
+        for resource in rule["resources"]
+        for verb in writes & set(rule["verbs"])
+    }
+    assert written == {
+        ("trainingbaselines", "patch"),
+        ("trainingbaselines/status", "patch"),
+        ("jobs", "create"),
+        ("jobs", "delete"),
+        ("events", "create"),
+        ("events", "patch"),
+        ("leases", "create"),
+        ("leases", "update"),
+        ("leases", "patch"),
+    }
+
+
+def test_options_are_off_unless_asked_for(tmp_path: Path) -> None:
+    optional = {"ServiceMonitor", "PrometheusRule", "ConfigMap"}
+    assert not optional & {each["kind"] for each in rendered({}, tmp_path)}
+    assert optional <= {each["kind"] for each in rendered(EVERYTHING, tmp_path)}
+
+
+def test_alerts_link_to_the_runbooks(tmp_path: Path) -> None:
+    [group] = only(rendered(EVERYTHING, tmp_path), "PrometheusRule")["spec"]["groups"]
+    links = [rule["annotations"]["runbook_url"] for rule in group["rules"]]
+    assert all(link.startswith("https://git.example/runbooks/alerts/Mfu") for link in links)
+
+
+def test_two_releases_in_two_namespaces_do_not_meet(tmp_path: Path) -> None:
+    def wide(namespace: str) -> set[tuple[str, str]]:
+        done = run({}, tmp_path, "template", "mfu-operator", str(CHART), f"--namespace={namespace}")
+        documents = [document for document in yaml.safe_load_all(done.stdout) if document]
+        return {(each["kind"], each["metadata"]["name"]) for each in documents if "namespace" not in each["metadata"]}
+
+    assert not wide("one") & wide("two")
+
+
+def test_promtool_accepts_the_alerts() -> None:
+    promtool = PROMTOOL or go_binaries("prometheus") / "promtool"
+    alerts = CHART / "files" / "alerts.yaml"
+    done = subprocess.run([str(promtool), "check", "rules", str(alerts)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,121 @@
+"""What a person can meet is written down where they would look for it: nothing of it is missing, no link is broken."""
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+from mfu_operator.cli.main import cli
+from mfu_operator.model.diagnosis import Bottleneck
+from mfu_operator.model.verdict import Gate, Verdict
+from mfu_operator.trace.causes import CAUSES
+from tests.charts.test_chart import exported
+from tests.docs.reasons import event_reasons, given_reasons
+
+ROOT = Path(__file__).parents[2]
+RUNBOOKS = ROOT / "runbooks"
+INDEX = (RUNBOOKS / "README.md").read_text()
+README = (ROOT / "README.md").read_text()
+CHART_README = (ROOT / "charts" / "mfu-operator" / "README.md").read_text()
+PROBE = ROOT / "operator" / "mfu_probe"
+PROBE_README = (PROBE / "README.md").read_text()
+PAGES = sorted(RUNBOOKS.rglob("*.md"))
+REASONS = given_reasons()
+BOTTLENECKS = list(Bottleneck)
+SECTIONS = ("What it means", "What to look at", "What to do", "What the operator does next")
+TOPICS = {"TraceUnreadable", "BaselineUnsteady", "JobNotReplaced", "LossSustained", "Regressed"}
+"""Pages for what is said in other ways than by a reason written out."""
+
+
+def kebab(name: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower()
+
+
+@pytest.mark.parametrize("reason", sorted(REASONS))
+def test_a_reason_has_a_page(reason: str) -> None:
+    assert (RUNBOOKS / "reasons" / f"{reason}.md").is_file(), f"{REASONS[reason]} gives it"
+
+
+def test_no_page_is_about_a_reason_that_nothing_gives() -> None:
+    pages = {page.stem for page in (RUNBOOKS / "reasons").glob("*.md")}
+    assert pages - REASONS.keys() - TOPICS - {str(each) for each in Bottleneck} == set()
+
+
+@pytest.mark.parametrize("bottleneck", BOTTLENECKS)
+def test_a_bottleneck_has_a_page_with_its_causes(bottleneck: Bottleneck) -> None:
+    page = (RUNBOOKS / f"{kebab(bottleneck)}.md").read_text()
+    assert page.startswith(f"# {bottleneck}\n")
+    for cause in CAUSES:
+        if cause.bottleneck is bottleneck:
+            assert f"### {cause.name}\n" in page, f"a section for the cause {cause.name}"
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "README.md"], ids=lambda page: page.stem)
+def test_a_page_answers_the_four_questions_and_is_in_the_index(page: Path) -> None:
+    headings = re.findall(r"^## (.+)$", page.read_text(), re.MULTILINE)
+    assert [heading for heading in headings if heading in SECTIONS] == list(SECTIONS)
+    assert f"]({page.relative_to(RUNBOOKS)})" in INDEX
+
+
+def test_verdicts_gates_and_events_are_explained() -> None:
+    pages = "\n".join(page.read_text() for page in PAGES)
+    definition = (ROOT / "crds" / "trainingbaseline.yaml").read_text()
+    assert [word for word in (*Verdict, *Gate) if word not in pages + definition] == []
+    assert [event for event in sorted(event_reasons()) if event not in INDEX] == []
+
+
+def test_the_operator_s_metrics_are_documented() -> None:
+    names = {name for name in exported() if not name.endswith("_bucket")}
+    assert [name for name in sorted(names) if f"`{name}`" not in CHART_README] == []
+
+
+def test_the_probe_s_metrics_are_documented() -> None:
+    names = set(re.findall(r'"(mfu_probe_\w+)"', (PROBE / "metrics.py").read_text()))
+    assert names
+    assert [name for name in sorted(names) if name not in PROBE_README] == []
+
+
+def test_settings_are_documented() -> None:
+    source = (ROOT / "operator" / "mfu_operator" / "settings.py").read_text()
+    names = set(re.findall(r'"(MFU_[A-Z_]+)"', source))
+    assert names
+    assert [name for name in sorted(names) if f"`{name}`" not in CHART_README] == []
+
+
+def test_the_probe_s_settings_are_documented() -> None:
+    names = {name for path in PROBE.glob("*.py") for name in re.findall(r'"(MFU_PROBE_[A-Z_]+)"', path.read_text())}
+    assert names
+    assert [name for name in sorted(names) if name not in PROBE_README] == []
+
+
+@pytest.mark.parametrize("command", sorted(cli.commands))
+def test_a_command_is_documented(command: str) -> None:
+    assert f"kubectl mfu {command}" in README
+    described = cli.commands[command]
+    assert described.help
+    options = [option for option in described.params if isinstance(option, click.Option)]
+    assert [option.name for option in options if not option.help and not option.hidden] == []
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_documented_command_exists(page: Path) -> None:
+    named = set(re.findall(r"(?:^|`)kubectl mfu ([a-z]+)", page.read_text(), re.MULTILINE))
+    assert named - set(cli.commands) == set()
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        ROOT / "README.md",
+        ROOT / "CHANGELOG.md",
+        ROOT / "charts" / "mfu-operator" / "README.md",
+        PROBE / "README.md",
+        *PAGES,
+    ],
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
+def test_links_lead_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text())
+    local = [link for link in links if "://" not in link]
+    assert [link for link in local if not (page.parent / link).exists()] == []
