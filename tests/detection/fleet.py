@@ -11,10 +11,10 @@ from tests.detection.profiles import EVERY_S, Floats, Mask, Reading
 
 @dataclass(frozen=True)
 class Rule:
-    """What may be varied for comparison: readings in the running median, share of the horizon, both as in the operator."""
+    """What may be varied for comparison; the defaults are the operator's, for a job that exports its phase."""
 
-    smooth_s: float = 0.0
-    horizon_s: float = 480.0
+    smooth_s: float = 150.0
+    horizon_s: float = 420.0
     confirm_s: float = 1800.0
     confirm_share: float = 0.6
     warmup_s: float = 120.0
@@ -108,7 +108,5 @@ class Fleet:
 
 def tolerances(within: Floats, between: Floats, slow: Floats, runs: int, detection: Detection) -> tuple[Floats, Floats]:
     """kappa and scale of every job, by the operator's own function."""
-    found = [
-        tolerance_of(Spread(w, b, s, runs), detection) for w, b, s in zip(within, between, slow, strict=True)
-    ]
+    found = [tolerance_of(Spread(w, b, s, runs), detection) for w, b, s in zip(within, between, slow, strict=True)]
     return np.array([t.kappa for t in found]), np.array([t.scale for t in found])

@@ -25,12 +25,17 @@ def test_nothing_is_confirmed_on_a_healthy_series(name: str) -> None:
 
 
 def test_the_known_loss_is_confirmed_with_its_onset_and_its_recovery() -> None:
-    said = replayed(WITH_A_LOSS).said
-    confirmed = [one for one in said if one.event == "Confirmed"]
+    confirmed = [said for said in replayed(WITH_A_LOSS).said if said.event == "Confirmed"]
     assert len(confirmed) == 1
     assert confirmed[0].onset_s == pytest.approx(53.2 * HOUR, abs=120)
     assert confirmed[0].drop == pytest.approx(0.14, abs=0.01)
-    assert [one.event for one in said if one.event in ("Regressed", "Recovered")] == ["Regressed", "Recovered"] * 2
+
+
+def test_a_crash_loop_is_regressed_with_its_onset_and_recovers() -> None:
+    said = [said for said in replayed(WITH_A_LOSS).said if said.event in ("Regressed", "Recovered")]
+    crash = next(index for index, one in enumerate(said) if one.time_s > 7 * HOUR)
+    assert [one.event for one in said[crash : crash + 2]] == ["Regressed", "Recovered"]
+    assert said[crash].onset_s == pytest.approx(7.69 * HOUR, abs=120)
 
 
 def test_a_loss_below_the_tolerance_is_not_even_regressed() -> None:

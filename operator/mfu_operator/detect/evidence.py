@@ -355,7 +355,7 @@ def _after_alarm(
 ) -> State:
     """Towards Confirmed and towards Recovered. Confirmation looks at one whole span after the other."""
     after_s = state.after_s + step_s
-    beyond_s = state.beyond_s + (step_s if loss > tolerance.kappa else 0.0)
+    beyond_s = state.beyond_s + (step_s if loss > tolerance.confirm_kappa else 0.0)
     confirmed = state.confirmed
     if not confirmed and after_s >= detection.confirm_s:
         confirmed = beyond_s >= _CONFIRM_SHARE * after_s

@@ -140,6 +140,11 @@ def _regressed(state: State, baseline: Baseline, tolerance: Tolerance, now_s: fl
     text = _measured(state, baseline, tolerance, since)
     if state.recover_s > 0:
         text += "; within tolerance again, not yet long enough"
+    elif not state.confirmed and (state.drop or 0.0) < tolerance.confirm_ratio > tolerance.ratio:
+        text += (
+            f"; not confirmed below {per_cent(tolerance.confirm_ratio)} with a baseline of {baseline.spread.runs} run"
+            f"{'s' if baseline.spread.runs > 1 else ''}: record three, or declare detection.tolerance"
+        )
     return text + (f"; gated: {_gates(state)}" if state.gates else "")
 
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from statistics import fmean, median, stdev
+from statistics import median, stdev
 
 from mfu_operator.model.baseline import Detection, Spread
 
@@ -18,7 +18,7 @@ DEFAULT_TOLERANCE = 0.02
 """Below 2 %, real fleets move without a cause that a commit could be blamed for."""
 
 LARGEST_TOLERANCE = 0.05
-"""Beyond it a baseline would hide the losses that it is there to show, and says so. A wider one must be asked for."""
+"""Beyond it a baseline would hide the losses that it is there to show, and says so. A wider one is asked for."""
 
 WIDEST = 0.5
 """A job at half its speed has regressed, whatever its noise."""
@@ -36,6 +36,15 @@ SMOOTHED_SHARE = 0.6
 MAD_TO_SIGMA = 1.4826
 """1/Φ⁻¹(3/4): the median absolute deviation of a normal distribution in standard deviations."""
 
+FEWEST_RUNS = 3
+UNSEEN_RUNS_TOLERANCE = 0.05
+"""A baseline of fewer runs has not seen how levels move between allocations: on shared clusters by 1–4 %, for hours,
+with no commit behind it. Such a loss is Regressed; to be confirmed, and blamed on a commit, it must be larger."""
+
+_CUT = 3.0
+_FEWEST_TO_CUT = 8
+"""Of fewer blocks, nothing says which one is the odd one: all count as they are."""
+
 UNKNOWN_SPREAD = Spread(within=0.01, between=None, slow=PRIOR_BETWEEN, runs=1)
 """For a level that was declared without its spread: the prior, and drift of the same size."""
 
@@ -46,7 +55,9 @@ class Tolerance:
 
     ratio is the relative loss of speed that is tolerated (0.05: 5 %), kappa = −ln(1 − ratio) the same on the scale of
     d, scale what a loss beyond kappa is divided by. too_noisy: the spread asks for more than may be tolerated.
-    level_sigma is s_lvl, the standard deviation of a healthy run's level.
+    level_sigma is s_lvl, the standard deviation of a healthy run's level. confirm_ratio and confirm_kappa are what a
+    loss must exceed to be confirmed: the same, or 5 % where the baseline is of fewer than three runs and no tolerance is
+    declared.
     """
 
     ratio: float
@@ -54,6 +65,8 @@ class Tolerance:
     scale: float
     level_sigma: float
     too_noisy: bool
+    confirm_ratio: float
+    confirm_kappa: float
 
 
 def level_sigma(spread: Spread) -> float:
@@ -78,12 +91,16 @@ def tolerance_of(spread: Spread, detection: Detection) -> Tolerance:
     sigma = level_sigma(spread)
     needed = LEVEL_SIGMAS * sigma
     ratio = min(max(asked, needed), WIDEST)
+    unseen = detection.tolerance is None and spread.runs < FEWEST_RUNS
+    confirm = max(ratio, UNSEEN_RUNS_TOLERANCE) if unseen else ratio
     return Tolerance(
         ratio=ratio,
         kappa=-math.log1p(-ratio),
         scale=max(SMALLEST_SCALE, SMOOTHED_SHARE * spread.within),
         level_sigma=sigma,
         too_noisy=needed > largest,
+        confirm_ratio=confirm,
+        confirm_kappa=-math.log1p(-confirm),
     )
 
 
@@ -124,11 +141,12 @@ def spread_of(runs: Sequence[Sequence[tuple[float, float]]], block_s: float) -> 
 
 
 def _pooled_deviation(groups: Sequence[Sequence[float]]) -> float:
-    squares = 0.0
-    freedom = 0
-    for group in groups:
-        if len(group) > 1:
-            centre = fmean(group)
-            squares += sum((value - centre) ** 2 for value in group)
-            freedom += len(group) - 1
-    return math.sqrt(squares / freedom) if freedom else 0.0
+    """Pooled standard deviation, each deviation cut at three robust ones: one crash or late warm-up is no drift."""
+    deviations = [value - median(group) for group in groups if len(group) > 1 for value in group]
+    freedom = sum(len(group) - 1 for group in groups if len(group) > 1)
+    if not freedom:
+        return 0.0
+    most = _CUT * MAD_TO_SIGMA * median(abs(deviation) for deviation in deviations)
+    enough = len(deviations) >= _FEWEST_TO_CUT
+    squares = sum(min(abs(deviation), most) ** 2 if enough else deviation**2 for deviation in deviations)
+    return math.sqrt(squares / freedom)

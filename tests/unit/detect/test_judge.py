@@ -64,6 +64,17 @@ def test_a_loss_that_comes_and_goes_after_the_alarm_is_not_confirmed() -> None:
     assert not judgement.confirmed
 
 
+def test_a_small_loss_is_not_confirmed_against_a_single_run_unless_a_tolerance_was_declared() -> None:
+    single = replace(BASELINE, spread=replace(QUIET, runs=1, between=None))
+    readings = joined(flat(60), flat(90, loss=0.04))
+    judgement = judged(readings, single)
+    assert judgement.verdict is Verdict.REGRESSED
+    assert not judgement.confirmed
+    assert "not confirmed below 5 % with a baseline of 1 run" in judgement.message
+    assert judged(readings, single, replace(RULE, tolerance=0.02)).confirmed
+    assert judged(joined(flat(60), flat(90, loss=0.06)), single).confirmed
+
+
 def test_a_run_back_at_its_level_has_recovered_after_ten_minutes() -> None:
     readings = joined(flat(60), flat(45, loss=0.06), flat(11))
     judgement = judged(readings)

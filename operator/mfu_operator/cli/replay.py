@@ -1,0 +1,240 @@
+"""`kubectl mfu replay`: what the operator would have said about a series, and when."""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import click
+import yaml
+
+from mfu_operator.adapters.prometheus import PrometheusMetrics, PrometheusSources
+from mfu_operator.api import decode
+from mfu_operator.api.quantities import duration_s
+from mfu_operator.cli.chart import Chart, png, svg
+from mfu_operator.cli.history import History, read_csv
+from mfu_operator.detect.cleaning import STRENGTH, level_of
+from mfu_operator.detect.record import record_first
+from mfu_operator.detect.replay import Replay, Said, replay
+from mfu_operator.detect.statistics import UNKNOWN_SPREAD, tolerance_of
+from mfu_operator.detect.words import duration, name_of, per_cent, quantity
+from mfu_operator.errors import Stall, Unreadable
+from mfu_operator.model.baseline import Baseline, BaselineSpec, Level, Provenance, Signal
+from mfu_operator.ports import Credentials
+
+_SIGNALS = {"mfu": Signal.MFU, "throughput": Signal.THROUGHPUT, "step-time": Signal.STEP_TIME}
+_FINEST_S = 15.0
+_MOST_POINTS = 10_000
+_TOKEN_VARIABLE = "MFU_PROMETHEUS_TOKEN"
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """A replayed series with everything that is told of it."""
+
+    signal: Signal
+    history: History
+    baseline: Baseline
+    spec: BaselineSpec
+    replayed: Replay
+    doubt: str | None
+
+
+@click.command("replay")
+@click.argument("series", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--baseline", "manifest", required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path),
+              help="A TrainingBaseline manifest: its level, tolerance and horizons are used.")  # fmt: skip
+@click.option("--signal", type=click.Choice(sorted(_SIGNALS)),
+              help="What the values are; default: the strongest that the baseline declares.")  # fmt: skip
+@click.option("--record", metavar="DURATION",
+              help='Take the level from the first hours of the series instead ("3h").')  # fmt: skip
+@click.option("--prometheus", metavar="URL",
+              help=f"Read the workload's history there (bearer token: {_TOKEN_VARIABLE}).")  # fmt: skip
+@click.option("--since", default="24h", show_default=True, metavar="DURATION", help='With --prometheus ("30d", "36h").')
+@click.option("-o", "output", type=click.Choice(["text", "json", "svg", "png"]), default="text", show_default=True)
+def replay_command(
+    series: Path | None,
+    manifest: Path,
+    signal: str | None,
+    record: str | None,
+    prometheus: str | None,
+    since: str,
+    output: str,
+) -> None:
+    """Run the operator's own rule over history and print what it would have said.
+
+    SERIES is a CSV file with the columns time (RFC 3339, Unix seconds, or seconds from the start), value and,
+    optionally, phase (starting, running, checkpoint, evaluation, paused).
+    """
+    if (series is None) == (prometheus is None):
+        raise click.UsageError("give either SERIES.csv or --prometheus URL")
+    spec = _spec(manifest)
+    recorded_s = _span_s(record) if record else None
+    chosen = _SIGNALS[signal] if signal else _strongest(spec)
+    if series is not None:
+        history = read_csv(series, chosen)
+    else:
+        history = _from_prometheus(spec, str(prometheus), _span_s(since), chosen)
+    story = _told(spec, history, chosen, recorded_s)
+    if output == "json":
+        print(json.dumps(_as_json(story), indent=2, allow_nan=False))
+    elif output == "text":
+        print(_as_text(story))
+    elif output == "svg":
+        print(svg(_chart(story)))
+    else:
+        sys.stdout.buffer.write(png(_chart(story)))
+
+
+def _spec(path: Path) -> BaselineSpec:
+    try:
+        body = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise Unreadable("UnreadableBaseline", f"{path}: {error}") from None
+    if not isinstance(body, Mapping) or body.get("kind") != "TrainingBaseline":
+        raise Unreadable("UnreadableBaseline", f"{path}: not a TrainingBaseline manifest")
+    with_namespace = {**body, "metadata": {"namespace": "default", **(body.get("metadata") or {})}}
+    return decode.spec(with_namespace)
+
+
+def _span_s(text: str) -> float:
+    """A duration as manifests write it, and days besides ("30d")."""
+    try:
+        days, _, rest = text.rpartition("d")
+        return (float(days) * 86_400 if days else 0.0) + (duration_s(rest) if rest else 0.0)
+    except ValueError:
+        raise click.UsageError(f'{text!r} is no duration; write for example "3h", "90m" or "30d"') from None
+
+
+def _strongest(spec: BaselineSpec) -> Signal:
+    declared = spec.declared or Level()
+    return next((signal for signal in STRENGTH if level_of(declared, signal) is not None), Signal.MFU)
+
+
+def _from_prometheus(spec: BaselineSpec, address: str, span_s: float, signal: Signal) -> History:
+    token = os.environ.get(_TOKEN_VARIABLE)
+    source = replace(spec.metrics, address=address)
+    metrics = PrometheusSources(None).open(source, Credentials(password=token) if token else None)
+    assert isinstance(metrics, PrometheusMetrics)
+    now_s = time.time()
+    step_s = max(_FINEST_S, span_s / _MOST_POINTS)
+    readings = metrics.history([spec.workload], now_s - span_s, now_s, step_s).get(spec.workload, ())
+    if not readings:
+        raise Unreadable(
+            "NoSeries",
+            f"{address} has no series of {spec.workload.kind} {spec.workload.namespace}/{spec.workload.name}; "
+            "`kubectl mfu doctor` shows each query",
+        )
+    return History(readings, dated=True)
+
+
+def _told(spec: BaselineSpec, history: History, signal: Signal, recorded_s: float | None) -> Story:
+    doubt = None
+    detection = spec.detection
+    if recorded_s is None and spec.declared is None and spec.record is not None:
+        recorded_s = spec.record.duration_s
+    if recorded_s is not None:
+        baseline, doubt = record_first(history.readings, recorded_s, detection)
+    else:
+        baseline = Baseline(spec.declared or Level(), spec.declared_spread or UNKNOWN_SPREAD, Provenance.DECLARED)
+    if level_of(baseline.level, signal) is None:
+        raise Stall(
+            "SignalNotDeclared",
+            f"the baseline declares no {name_of(signal)}: say with --signal what the values are, or use --record 3h",
+        )
+    return Story(signal, history, baseline, spec, replay(history.readings, baseline, detection), doubt)
+
+
+def _as_json(story: Story) -> dict[str, Any]:
+    return {
+        "schemaVersion": 1,
+        "events": [_event(story, said) for said in story.replayed.said],
+        "summary": _summary(story),
+    }
+
+
+def _event(story: Story, said: Said) -> dict[str, Any]:
+    return {
+        "time": story.history.written(said.time_s),
+        "event": said.event,
+        "onset": None if said.onset_s is None else story.history.written(said.onset_s),
+        "drop": None if said.drop is None else round(said.drop, 5),
+        "message": said.message,
+    }
+
+
+def _summary(story: Story) -> dict[str, Any]:
+    readings, last = story.history.readings, story.replayed.last
+    tolerance = tolerance_of(story.baseline.spread, story.spec.detection)
+    spread = story.baseline.spread
+    events = [said.event for said in story.replayed.said]
+    return {
+        "signal": str(story.signal),
+        "readings": len(readings),
+        "hours": round((readings[-1].time_s - readings[0].time_s) / 3600, 3) if readings else 0.0,
+        "usableHours": round(story.replayed.usable_s / 3600, 3),
+        "baseline": level_of(story.baseline.level, story.signal),
+        "provenance": str(story.baseline.provenance),
+        "recordingProblem": story.doubt,
+        "spread": {"within": spread.within, "between": spread.between, "slow": spread.slow, "runs": spread.runs},
+        "tolerance": round(tolerance.ratio, 5),
+        "baselineTooNoisy": tolerance.too_noisy,
+        "smallestVisibleDrop": round(last.smallest_visible_drop, 5) if last and last.smallest_visible_drop else None,
+        "regressed": events.count("Regressed"),
+        "confirmed": events.count("Confirmed"),
+        "recovered": events.count("Recovered"),
+        "noData": events.count("NoData"),
+        "verdict": str(last.verdict) if last else "NoData",
+        "reason": last.reason if last else "NoReadings",
+    }
+
+
+def _as_text(story: Story) -> str:
+    summary = _summary(story)
+    level = level_of(story.baseline.level, story.signal)
+    assert level is not None
+    usable = duration(summary["usableHours"] * 3600)
+    reference = f"{name_of(story.signal)} {quantity(story.signal, level)} ({summary['provenance'].lower()})"
+    lines = [
+        f"{summary['readings']} readings over {duration(summary['hours'] * 3600)}, {usable} of them usable",
+        f"baseline {reference}, tolerance {per_cent(summary['tolerance'])}",
+    ]
+    if story.doubt:
+        lines.append(f"doubtful baseline: {story.doubt}")
+    if summary["smallestVisibleDrop"]:
+        lines.append(f"the smallest loss seen within a quarter of an hour: {per_cent(summary['smallestVisibleDrop'])}")
+    lines.append("")
+    for said in story.replayed.said:
+        onset = "" if said.onset_s is None else f"  since {story.history.written(said.onset_s)}"
+        drop = "" if said.drop is None else f"  −{per_cent(said.drop)}"
+        lines.append(f"{story.history.written(said.time_s)!s:>24}  {said.event:<13}{drop}{onset}  {said.message}")
+    if not story.replayed.said:
+        lines.append("The operator would have said nothing: no loss beyond the tolerance lasted.")
+    return "\n".join(lines)
+
+
+def _chart(story: Story) -> Chart:
+    tolerance = tolerance_of(story.baseline.spread, story.spec.detection)
+    level = level_of(story.baseline.level, story.signal)
+    assert level is not None
+    keeps = 1 - tolerance.ratio
+    limit = level / keeps if story.signal is Signal.STEP_TIME else level * keeps
+    return Chart(
+        title=f"{story.spec.workload.name}: {name_of(story.signal)}, baseline {quantity(story.signal, level)}, "
+        f"tolerance {per_cent(tolerance.ratio)}",
+        points=[
+            (reading.time_s, reading.values[story.signal])
+            for reading in story.history.readings
+            if story.signal in reading.values
+        ],
+        level=level,
+        limit=limit,
+        gates=[(span.start_s, span.end_s, str(span.gate)) for span in story.replayed.gated],
+        events=[(said.time_s, said.event) for said in story.replayed.said],
+        onsets=[said.onset_s for said in story.replayed.said if said.event == "Regressed" and said.onset_s is not None],
+        dated=story.history.dated,
+    )

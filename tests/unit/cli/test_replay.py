@@ -1,0 +1,142 @@
+import json
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from mfu_operator.cli.history import read_csv
+from mfu_operator.cli.replay import replay_command
+from mfu_operator.errors import MfuError, Unreadable
+from mfu_operator.model.baseline import Signal
+from mfu_operator.model.series import Phase
+
+MANIFEST = """
+apiVersion: mfu-operator.io/v1alpha1
+kind: TrainingBaseline
+metadata: {name: gpt}
+spec:
+  workload: {apiVersion: batch/v1, kind: Job, name: gpt}
+  comparable: {model: gpt}
+  baseline: {values: {mfu: 0.46, stepTimeSeconds: 2.0}}
+"""
+
+
+@pytest.fixture
+def manifest(tmp_path: Path) -> Path:
+    path = tmp_path / "baseline.yaml"
+    path.write_text(MANIFEST)
+    return path
+
+
+def written(folder: Path, losses: list[float], start: float = 0.0, phase: str = "") -> Path:
+    path = folder / "series.csv"
+    lines = [f"{start + 30 * index},{0.46 * (1 - loss)},{phase}" for index, loss in enumerate(losses)]
+    path.write_text("time,value,phase\n" + "\n".join(lines) + "\n")
+    return path
+
+
+def ran(*arguments: object) -> str:
+    result = CliRunner().invoke(replay_command, [str(argument) for argument in arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+LOSS_AND_BACK = [0.0] * 120 + [0.1] * 120 + [0.0] * 60
+
+
+def test_the_events_of_a_loss_are_told_with_time_onset_and_drop(tmp_path: Path, manifest: Path) -> None:
+    told = json.loads(ran(written(tmp_path, LOSS_AND_BACK), "--baseline", manifest, "-o", "json"))
+    assert told["schemaVersion"] == 1
+    assert [event["event"] for event in told["events"]] == ["Regressed", "Confirmed", "Recovered"]
+    assert told["events"][0]["onset"] == pytest.approx(3600, abs=60)
+    assert told["events"][0]["drop"] == pytest.approx(0.1)
+    assert (told["summary"]["regressed"], told["summary"]["verdict"]) == (1, "Healthy")
+
+
+def test_times_are_told_as_the_series_writes_them(tmp_path: Path, manifest: Path) -> None:
+    path = tmp_path / "dated.csv"
+    rows = [f"2026-01-01T{index // 60:02}:{index % 60:02}:00Z,{0.46 if index < 60 else 0.4}" for index in range(120)]
+    path.write_text("time,value\n" + "\n".join(rows))
+    told = json.loads(ran(path, "--baseline", manifest, "-o", "json"))
+    assert told["events"][0]["onset"].startswith("2026-01-01T00:59")
+
+
+def test_step_time_is_lower_is_better(tmp_path: Path, manifest: Path) -> None:
+    path = tmp_path / "steps.csv"
+    path.write_text("time,value\n" + "\n".join(f"{30 * i},{2.0 if i < 60 else 2.5}" for i in range(120)))
+    told = json.loads(ran(path, "--baseline", manifest, "--signal", "step-time", "-o", "json"))
+    assert told["events"][0]["drop"] == pytest.approx(0.2)
+
+
+def test_the_level_can_be_taken_from_the_first_hours(tmp_path: Path, manifest: Path) -> None:
+    path = written(tmp_path, [0.5] * 600 + [0.55] * 300)
+    told = json.loads(ran(path, "--baseline", manifest, "--record", "3h", "-o", "json"))
+    assert told["summary"]["provenance"] == "Recorded"
+    assert told["summary"]["baseline"] == pytest.approx(0.23)
+    assert [event["event"] for event in told["events"]] == ["Regressed", "Confirmed"]
+
+
+def test_a_healthy_series_is_said_to_be_nothing_to_speak_of(tmp_path: Path, manifest: Path) -> None:
+    assert "would have said nothing" in ran(written(tmp_path, [0.0] * 200), "--baseline", manifest)
+
+
+def test_the_picture_is_an_svg_with_its_events(tmp_path: Path, manifest: Path) -> None:
+    picture = ran(written(tmp_path, LOSS_AND_BACK), "--baseline", manifest, "-o", "svg")
+    ElementTree.fromstring(picture)
+    assert "Regressed" in picture
+    assert "polyline" in picture
+
+
+def test_the_picture_is_a_png_too(tmp_path: Path, manifest: Path) -> None:
+    arguments = [str(written(tmp_path, LOSS_AND_BACK)), "--baseline", str(manifest), "-o", "png"]
+    assert CliRunner().invoke(replay_command, arguments).stdout_bytes.startswith(b"\x89PNG")
+
+
+def test_a_silence_is_no_data(tmp_path: Path, manifest: Path) -> None:
+    path = tmp_path / "gap.csv"
+    path.write_text("time,value\n" + "\n".join(f"{30 * i + (7200 if i > 60 else 0)},0.46" for i in range(120)))
+    told = json.loads(ran(path, "--baseline", manifest, "-o", "json"))
+    assert [event["event"] for event in told["events"]] == ["NoData"]
+
+
+def test_phases_gate_the_replay_as_they_gate_the_operator(tmp_path: Path, manifest: Path) -> None:
+    told = json.loads(ran(written(tmp_path, [0.5] * 30, phase="checkpoint"), "--baseline", manifest, "-o", "json"))
+    assert "Regressed" not in [event["event"] for event in told["events"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("a,b\n1,2\n", "time,value"),
+        ("time,value\nyesterday,2\n", "line 2"),
+        ("time,value\n1,fast\n", "no number"),
+        ("time,value,phase\n1,2,sleeping\n", "none of"),
+    ],
+)
+def test_a_file_that_cannot_be_read_names_the_line_and_the_remedy(tmp_path: Path, text: str, says: str) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_text(text)
+    with pytest.raises(Unreadable, match=says):
+        read_csv(path, Signal.MFU)
+
+
+def test_empty_values_are_gaps_and_rows_are_sorted(tmp_path: Path) -> None:
+    path = tmp_path / "series.csv"
+    path.write_text("time,value,phase\n60,0.5,running\n0,0.4,\n30,,paused\n")
+    readings = read_csv(path, Signal.MFU).readings
+    assert [reading.time_s for reading in readings] == [0, 30, 60]
+    assert readings[1].values == {}
+    assert readings[2].phase is Phase.RUNNING
+
+
+def test_a_signal_that_the_baseline_does_not_declare_is_refused_with_the_remedy(tmp_path: Path, manifest: Path) -> None:
+    path = written(tmp_path, [0.0] * 10)
+    with pytest.raises(MfuError, match="--record 3h"):
+        ran(path, "--baseline", manifest, "--signal", "throughput")
+
+
+def test_either_a_file_or_an_address_is_needed(manifest: Path) -> None:
+    result = CliRunner().invoke(replay_command, ["--baseline", str(manifest)])
+    assert result.exit_code == 2
+    assert "--prometheus" in result.output
