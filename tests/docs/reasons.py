@@ -59,7 +59,7 @@ def _of_name(node: ast.AST) -> Iterator[str]:
     named = isinstance(node, ast.Assign) and any(isinstance(to, ast.Name) and to.id == "reason" for to in node.targets)
     if isinstance(node, ast.Assign) and named:
         choices = [node.value.body, node.value.orelse] if isinstance(node.value, ast.IfExp) else [node.value]
-        yield from filter(None, map(_constant, choices))
+        yield from filter(CAMEL_CASE.fullmatch, (_constant(choice) or "" for choice in choices))
 
 
 def _is_sentence(node: ast.expr) -> bool:
