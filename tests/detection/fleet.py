@@ -31,7 +31,7 @@ class Fleet:
         self.window = np.zeros((count, max(1, round(rule.smooth_s / EVERY_S))))
         self.filled = np.zeros(count, dtype=int)
         self.evidence = np.zeros(count)
-        self.arming = np.zeros(count, dtype=bool)
+        self.arming = np.ones(count, dtype=bool)
         self.arming_s = np.zeros(count)
         self.good_s = np.zeros(count)
         self.alarmed = np.zeros(count, dtype=bool)

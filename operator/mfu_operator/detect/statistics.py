@@ -56,8 +56,8 @@ class Tolerance:
     ratio is the relative loss of speed that is tolerated (0.05: 5 %), kappa = −ln(1 − ratio) the same on the scale of
     d, scale what a loss beyond kappa is divided by. too_noisy: the spread asks for more than may be tolerated.
     level_sigma is s_lvl, the standard deviation of a healthy run's level. confirm_ratio and confirm_kappa are what a
-    loss must exceed to be confirmed: the same, or 5 % where the baseline is of fewer than three runs and no tolerance is
-    declared.
+    loss must exceed to be confirmed: the same, or 5 % where the baseline is of fewer than three runs and no tolerance
+    is declared.
     """
 
     ratio: float
