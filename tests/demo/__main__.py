@@ -3,13 +3,12 @@
 import sys
 import time
 
-from tests.demo.screen import show
-
 from tests.cluster import preflight
 from tests.cluster.process import CommandFailed, NotReady
 from tests.demo.environment import bring_up, take_down
 from tests.demo.foreign import MissingSettingError
-from tests.demo.story import tell
+from tests.demo.screen import show
+from tests.demo.story import NAMESPACE, tell
 
 FAILED = 1
 CANNOT = 2
@@ -34,7 +33,7 @@ def main() -> int:
 
 def _run() -> int:
     began_s = time.monotonic()
-    environment = bring_up()
+    environment = bring_up([NAMESPACE])
     ready_s = time.monotonic() - began_s
     story = tell(environment)
     show(story, ready_s, time.monotonic() - began_s)

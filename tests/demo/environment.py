@@ -1,11 +1,11 @@
 """What the story and the end-to-end tests run on: cluster, services, images, and the operator by its chart.
 
-Without KUBECONFIG the cluster is built and started here; with it, that cluster is used, and Gitea, Argo CD and Prometheus
-run as programs of this machine beside it.
+Without KUBECONFIG the cluster is built and started here; with it, that cluster is used, and Gitea, Argo CD and
+Prometheus run as programs of this machine beside it.
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,11 +34,8 @@ IMAGES: Mapping[str, tuple[str, str | None]] = {
 }
 """Dockerfile and target by image name."""
 
-FAST = {
-    "MFU_SWEEP_INTERVAL": "2",
-    "MFU_RECONCILE_INTERVAL": "2",
-}
-"""A story that takes minutes instead of an hour; ordinary settings of the chart."""
+INTERVAL_S = 2
+"""Seconds between sweeps and between ticks: a story of minutes instead of an hour, by ordinary values of the chart."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +61,11 @@ class Environment:
         return self.cluster.state / "volumes"
 
 
-def bring_up() -> Environment:
+def bring_up(namespaces: Sequence[str]) -> Environment:
     """Start everything that is not running yet; quick where it is.
+
+    Args:
+        namespaces: where baselines will be: the operator gets to read Secrets there, and nowhere else.
 
     Raises:
         NotReady, CommandFailed: what did not come up, and the end of its log.
@@ -95,12 +95,15 @@ def bring_up() -> Environment:
         _together(_service(environment.gitea), _service(environment.argocd), _service(environment.prometheus),
                   lambda: _start_store(environment))  # fmt: skip
     with progress("install the operator with its chart"):
-        install_operator(environment)
+        install_operator(environment, namespaces)
     return environment
 
 
-def install_operator(environment: Environment, **values: Any) -> None:
+def install_operator(environment: Environment, namespaces: Sequence[str], **values: Any) -> None:
     """Install or upgrade the operator by its own chart, with the chart's own least-privilege roles."""
+    environment.kubectl.apply(
+        *({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in namespaces)
+    )
     operator, profiler = environment.images["mfu-operator"], environment.images["mfu-profiler"]
     environment.helm.upgrade_install(
         "mfu-operator",
@@ -110,7 +113,8 @@ def install_operator(environment: Environment, **values: Any) -> None:
             "image": _image_values(operator),
             "profilerImage": _image_values(profiler),
             "prometheus": {"address": environment.prometheus.url},
-            "interval": {"sweep": FAST["MFU_SWEEP_INTERVAL"], "reconcile": FAST["MFU_RECONCILE_INTERVAL"]},
+            "interval": {"sweep": INTERVAL_S, "reconcile": INTERVAL_S},
+            "secretNamespaces": list(namespaces),
         }
         | values,
     )

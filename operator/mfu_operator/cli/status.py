@@ -1,5 +1,6 @@
 """`kubectl mfu status`: every baseline in one line, or one of them as a story."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,9 @@ from mfu_operator.api import status as codec
 from mfu_operator.cli import baselines
 from mfu_operator.model.incident import Incident, Status
 
+PIPED_WIDTH = 240
+"""Columns of a line that goes into a pipe: nothing is cut there."""
+
 COLOURS = {"Healthy": "green", "Regressed": "red", "NoData": "yellow", "NotComparable": "yellow"}
 COLUMNS = ("reading", "baseline", "change", "verdict", "bottleneck", "evidence", "progress", "pullRequest")
 HEADINGS = ("NAME", "MODEL", "NOW", "BASELINE", "CHANGE", "VERDICT", "BOTTLENECK", "EVIDENCE", "DOING", "PULL REQUEST")
@@ -23,7 +27,7 @@ HEADINGS = ("NAME", "MODEL", "NOW", "BASELINE", "CHANGE", "VERDICT", "BOTTLENECK
 @click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Baselines of every namespace.")
 def status_command(name: str | None, namespace: str | None, everywhere: bool) -> None:
     """Show how training is doing: one line per baseline, or with NAME its conditions and its incidents."""
-    console = Console(width=None if click.get_text_stream("stdout").isatty() else 240, highlight=False)
+    console = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH, highlight=False)
     if name is None:
         _list(console, baselines.several(namespace, everywhere), everywhere)
     else:
