@@ -12,6 +12,9 @@ from mfu_operator.model.verdict import Gate, Judgement, Verdict
 _STALE_SHARE = 0.5
 """Without any reading for 5 minutes (of 10) there is no data: Prometheus' own look-back is as long."""
 
+_SOONEST_STALE_S = 60.0
+"""… but never before two scrapes of the usual 30 s, however short the horizon."""
+
 _GATED_SHARE = 2.0
 """After 20 minutes (of 10) without a usable one, gated readings no longer say that the job is well."""
 
@@ -59,6 +62,11 @@ def judge(
     )
 
 
+def stale_after_s(detection: Detection) -> float:
+    """How old the last reading may be before there is no data."""
+    return max(_SOONEST_STALE_S, _STALE_SHARE * detection.sustain_s)
+
+
 def _decide(
     state: State,
     baseline: Baseline,
@@ -90,12 +98,14 @@ def _decide(
 def _no_data(state: State, detection: Detection, now_s: float) -> tuple[str, str] | None:
     if state.reading_s is None:
         return "NoReadings", "no reading of this job has arrived yet: `kubectl mfu doctor` shows what was asked for"
-    if now_s - state.reading_s > _STALE_SHARE * detection.sustain_s:
+    if now_s - state.reading_s > stale_after_s(detection):
         return "Stale", f"the last reading is {duration(now_s - state.reading_s)} old: is the job running and scraped?"
     if Gate.HUNG in state.gates:
         since = "" if state.step_moved_s is None else f" for {duration(now_s - state.step_moved_s)}"
         return "Hung", f"the step counter stands still at {state.step:g}{since}"
-    if state.gates and (state.usable_s is None or now_s - state.usable_s > _GATED_SHARE * detection.sustain_s):
+    if state.gates and (
+        state.usable_s is None or now_s - state.usable_s > max(_SOONEST_STALE_S, _GATED_SHARE * detection.sustain_s)
+    ):
         return "Gated", f"readings arrive and none counts: the job is {_gates(state)}"
     if state.usable_s is None:
         return "NoUsableSignal", "readings arrive, and none of the signals that the baseline declares is among them"

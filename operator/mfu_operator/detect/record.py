@@ -41,11 +41,11 @@ class _Run:
         return sum(step_s for _, step_s, _ in self.points)
 
     def last(self, span_s: float) -> "_Run":
-        """The newest part that covers `span_s` of usable time."""
+        """The newest part that covers `span_s` of usable time and the fewest readings; all where there are not so many."""
         covered = 0.0
         for index in range(len(self.points) - 1, -1, -1):
             covered += self.points[index][1]
-            if covered >= span_s:
+            if covered >= span_s and len(self.points) - index >= _FEWEST_READINGS:
                 return _Run(self.points[index][0], self.points[index:])
         return self
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 from statistics import median
 
 from mfu_operator.detect.evidence import advance, initial
-from mfu_operator.detect.judge import judge
+from mfu_operator.detect.judge import judge, stale_after_s
 from mfu_operator.model.baseline import Baseline, Detection
 from mfu_operator.model.series import Reading
 from mfu_operator.model.verdict import Gate, Judgement, Verdict
@@ -62,7 +62,7 @@ def replay(
     """
     state = initial()
     teller = _Teller()
-    quiet_s = max(detection.sustain_s / 2, _MISSED * _usual_gap(readings)) + 1.0
+    quiet_s = max(stale_after_s(detection), _MISSED * _usual_gap(readings)) + 1.0
     gates = _Gates()
     usable_s = 0.0
     last: Judgement | None = None

@@ -130,6 +130,12 @@ def test_readings_that_stopped_are_no_data() -> None:
     assert judge(state, BASELINE, RULE, 64 * MINUTE).verdict is Verdict.HEALTHY
 
 
+def test_a_short_horizon_does_not_make_every_late_scrape_a_silence() -> None:
+    state = last(flat(3, every_s=2), rule=DEMO)
+    assert judge(state, BASELINE, DEMO, 180 + 45).verdict is Verdict.HEALTHY
+    assert judge(state, BASELINE, DEMO, 180 + 61).reason == "Stale"
+
+
 def test_readings_without_the_declared_signal_are_no_data() -> None:
     readings = [replace(reading, values={Signal.STEP_TIME: 1.0}) for reading in flat(10)]
     judgement = judged(readings)

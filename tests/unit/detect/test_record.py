@@ -104,3 +104,10 @@ def test_a_short_demonstration_can_record_too() -> None:
     rule = Detection(tolerance=0.1, sustain_s=40)
     baseline = record(noisy(flat(3, every_s=2), 0.008), RecordPlan(duration_s=60, warmup_s=10), 0.0, rule)
     assert isinstance(baseline, Baseline)
+
+
+def test_a_run_that_is_scraped_seldom_is_recorded_longer() -> None:
+    rule = Detection(tolerance=0.1, sustain_s=20)
+    plan = RecordPlan(duration_s=40, warmup_s=10)
+    assert isinstance(record(noisy(flat(1, every_s=5), 0.008), plan, 0.0, rule), Recording)
+    assert isinstance(record(noisy(flat(2, every_s=5), 0.008), plan, 0.0, rule), Baseline)
