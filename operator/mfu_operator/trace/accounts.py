@@ -7,8 +7,10 @@ import numpy as np
 from mfu_operator.errors import Unreadable
 from mfu_operator.model.account import PARTS, StepAccount
 from mfu_operator.model.trace import NONE, DeviceOps, Ints, Trace
-from mfu_operator.trace import accounting, host_account, host_facts
+from mfu_operator.trace import accounting, device_facts, host_account, host_facts
 from mfu_operator.trace.steps import Steps, find_steps, span
+
+FEW_HIDDEN = 0.05
 
 DEVICE_LOST = (
     "CUDA calls but no device activity: nsys needs the privilege to read it "
@@ -43,13 +45,20 @@ def _device_account(trace: Trace, device: int, step_range: str | None) -> Device
     found = find_steps(trace, step_range, _launching_process(trace, ops))
     steps = found or span(int(ops.start.min()), int(ops.end.max()))
     result = accounting.account(trace, ops, steps)
-    base = _mean(trace, steps, result.parts, "gpu")
     counted = list(steps.counted)
+    totals = device_facts.kernel_totals(trace, ops, device_facts.in_counted(ops.start, steps, counted), len(counted))
+    base = _mean(trace, steps, result.parts, "gpu", *warnings_of(ops))
     mean = replace(
         base,
         gpu=trace.gpus.get(device),
         communication_total_ns=float(result.communication_total[counted].mean()),
-        facts={**base.facts, **({} if found else {"wholeSteps": 0.0})},
+        tensor_core_ns=device_facts.tensor_core(totals),
+        kernels=totals[: device_facts.MOST_KERNELS],
+        facts={
+            **base.facts,
+            **device_facts.device_facts(trace, ops, steps, totals),
+            **({} if found else {"wholeSteps": 0.0}),
+        },
     )
     return DeviceAccount(device, steps, result.parts, mean)
 
@@ -86,8 +95,28 @@ def _mean(trace: Trace, steps: Steps, parts: Ints, source: str, *warnings: str) 
         parts_ns=dict(zip(PARTS, accounting.mean(parts, counted), strict=True)),
         account_from=source,
         warnings=(*trace.warnings, *steps.warnings, *warnings),
-        facts=host_facts.input_facts(trace, steps, counted),
+        facts={**host_facts.input_facts(trace, steps, counted), **_conditions(trace)},
     )
+
+
+def warnings_of(ops: DeviceOps) -> tuple[str, ...]:
+    """What the device's records cannot show."""
+    said = []
+    hidden = int((ops.launch == NONE).sum())
+    if hidden > FEW_HIDDEN * len(ops):
+        said.append(
+            f"{hidden} of {len(ops)} device operations have no launch call: the idle time before them is unknown"
+        )
+    if ops.graph.any():
+        said.append("CUDA graphs issue kernels without launch calls; record with --cuda-graph-trace=node to see inside")
+    return tuple(said)
+
+
+def _conditions(trace: Trace) -> dict[str, float | str]:
+    """What must be equal for two accounts to be compared."""
+    world = {} if trace.world_size is None else {"worldSize": float(trace.world_size)}
+    dropped = {"incomplete": 1.0} if trace.incomplete else {}
+    return {**trace.settings, **world, **dropped}
 
 
 def _launching_process(trace: Trace, ops: DeviceOps) -> int | None:

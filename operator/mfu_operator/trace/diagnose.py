@@ -47,6 +47,8 @@ def diagnose(now: StepAccount, baseline: StepAccount | None = None) -> Diagnosis
     """What made the step slower than the baseline's; without a baseline, what its time goes to."""
     if now.mean_ns <= 0:
         return _inconclusive("the account holds no time", "record at least five whole steps")
+    if any(one is not None and one.facts.get("incomplete") for one in (now, baseline)):
+        return _inconclusive("events were dropped from the trace", "record again, and keep every event")
     if baseline is None:
         return _absolute(now)
     problems = comparable.differences(now, baseline)
@@ -106,7 +108,7 @@ def _with_cause(
         round(min(0.99, certainty if found else 0.8 * certainty), 2),
         (*evidence, *(found.evidence if found else ())),
         advice=found.cause.advice if found else GENERAL_ADVICE[bottleneck],
-        runbook=_runbook(bottleneck),
+        runbook=_runbook(bottleneck if found is None else found.cause.bottleneck),
         delta_ns=dict(delta),
     )
 

@@ -16,6 +16,9 @@ from mfu_operator.trace.steps import Steps
 
 Facts = dict[str, float | str]
 
+PEAK = 3.0
+"""Times the median wait: a step that waits longer stands out."""
+
 OS_MEANINGS = ("network", "poll", "file", "wait", "sleep")
 
 
@@ -33,11 +36,14 @@ def input_facts(trace: Trace, steps: Steps, counted: Sequence[int]) -> Facts:
     if not len(input_times.start):
         return {}
     facts: Facts = _per_step(intervals.within(input_times, *_windows(steps, counted)))
+    facts |= _loader(trace, ranges)
+    facts |= _operators(trace, steps, counted, input_times)
     if len(trace.os_calls):
         facts |= _os_facts(trace, steps, counted, input_times)
     others = _loading_threads(trace, steps)
     if len(trace.os_calls) or others:
         facts["loaderThreads"] = float(others)
+        facts |= _helpers(trace, steps, counted)
     return facts
 
 
@@ -49,7 +55,37 @@ def _per_step(lengths: Ints) -> Facts:
     total = float(lengths.sum())
     if not total:
         return {}
-    return {"inputPeakShare": float(lengths.max()) / total, "inputRangeNs": total / len(lengths)}
+    facts: Facts = {"inputPeakShare": float(lengths.max()) / total, "inputRangeNs": total / len(lengths)}
+    period = rhythm(lengths)
+    return facts if period is None else {**facts, "inputPeriod": float(period)}
+
+
+def rhythm(lengths: Ints) -> int | None:
+    """Every how many steps a long wait comes, where it comes at least twice, evenly, and not between."""
+    peaks = np.flatnonzero(lengths > PEAK * max(float(np.median(lengths)), lengths.max() / 10))
+    distances = np.unique(np.diff(peaks))
+    if len(peaks) < 2 or len(distances) != 1 or distances[0] < 2:
+        return None
+    return int(distances[0])
+
+
+def _loader(trace: Trace, ranges: Spans) -> Facts:
+    """PyTorch names its two iterators."""
+    names = {trace.names[one] for one in np.unique(ranges.name)}
+    if any("_SingleProcessDataLoaderIter" in one for one in names):
+        return {"loader": "inline", "loaderThreads": 0.0}
+    return {"loader": "workers"} if any("_MultiProcessingDataLoaderIter" in one for one in names) else {}
+
+
+def _operators(trace: Trace, steps: Steps, counted: Sequence[int], input_times: TimeSet) -> Facts:
+    """How much of its input time the step's thread computes in framework operators, and how much it is blocked."""
+    mine = on_thread(trace.host_ops, int(steps.thread or 0))
+    if not len(mine) or len(trace.os_calls):
+        return {}
+    busy = intervals.intersect(intervals.union(mine.start, mine.end), input_times)
+    start, end = _windows(steps, counted)
+    own = float(intervals.within(busy, start, end).mean())
+    return {"inputOwnNs": own, "inputBlockedNs": float(intervals.within(input_times, start, end).mean()) - own}
 
 
 def _os_facts(trace: Trace, steps: Steps, counted: Sequence[int], input_times: TimeSet) -> Facts:
@@ -85,3 +121,23 @@ def _loading_threads(trace: Trace, steps: Steps) -> int:
         during = spans.where((spans.end > low) & (spans.start < high))
         seen |= {int(one) for one in np.unique(during.thread)}
     return len(seen - {int(column([steps.thread or 0])[0])})
+
+
+def _helpers(trace: Trace, steps: Steps, counted: Sequence[int]) -> Facts:
+    """What the loader's own threads spend per step: waiting for the store, and computing in their input ranges."""
+    ranges = select(trace.ranges, trace.names, "range", "idleInput")
+    ranges = ranges.where(ranges.thread != (steps.thread or 0))
+    if not len(ranges):
+        return {}
+    start, end = _windows(steps, counted)
+    waiting, whole = 0, 0
+    for thread in np.unique(ranges.thread):
+        mine = on_thread(ranges, int(thread))
+        loading = intervals.union(mine.start, mine.end)
+        calls = select(
+            on_thread(trace.os_calls, int(thread)), trace.names, "os", "network", "poll", "file", "wait", "sleep"
+        )
+        blocked = intervals.intersect(intervals.union(calls.start, calls.end), loading)
+        whole += int(intervals.within(loading, start, end).sum())
+        waiting += int(intervals.within(blocked, start, end).sum())
+    return {"loadNetworkNs": waiting / len(start), "loadOwnNs": (whole - waiting) / len(start)}

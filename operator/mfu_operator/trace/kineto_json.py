@@ -30,6 +30,9 @@ HOST_OPS = ("cpu_op", "Operator", "operator")
 COPIES = ("gpu_memcpy", "Memcpy")
 MEMSETS = ("gpu_memset", "Memset")
 
+FEWEST_EVENTS = 0.5
+"""Of the numbered host events: with fewer left, nothing can be said about the step."""
+
 LONGEST_US = 1e12
 """Eleven days: an event that claims to last longer, or a time beyond 2⁶² ns, is damage."""
 
@@ -40,7 +43,7 @@ class _Arguments(msgspec.Struct, gc=False):
     correlation: Any = None
     bytes: Any = None
     grid: Any = None
-    block: Any = None
+    event: Any = msgspec.field(default=None, name="Ev Idx")
 
 
 class _Event(msgspec.Struct, gc=False):
@@ -148,6 +151,8 @@ class _Columns:
         self._threads: dict[tuple[str, str], int] = {}
         self._rows: dict[str, list[tuple[Ints, ...]]] = {kind: [] for kind in ("ops", "calls", "ranges", "host_ops")}
         self._damaged = 0
+        self._numbered = 0
+        self._highest = 0
 
     def add(self, events: Sequence[_Event]) -> None:
         kinds: dict[str, list[_Event]] = {kind: [] for kind in self._rows}
@@ -156,9 +161,16 @@ class _Columns:
         for event in events:
             if event.ph == "X" and (keep := sort.get(event.cat or "")) is not None:
                 keep(event)
+        self._count(events)
         for kind, rows in kinds.items():
             if rows:
                 self._rows[kind].append(self._columns_of(kind, rows))
+
+    def _count(self, events: Sequence[_Event]) -> None:
+        """Host events are numbered as they are recorded: gaps show that some were dropped later."""
+        numbers = [event.args.event for event in events if event.args is not None and type(event.args.event) is int]
+        self._numbered += len(numbers)
+        self._highest = max(self._highest, max(numbers, default=0))
 
     def _columns_of(self, kind: str, rows: list[_Event]) -> tuple[Ints, ...]:
         start, end, sound = _times(rows)
@@ -196,6 +208,7 @@ class _Columns:
             gpus=_gpus(about.deviceProperties),
             device_expected=any(meaning("cuda", names[one]) in ("launch", "graph") for one in np.unique(calls.name)),
             warnings=self._warnings(truncated),
+            incomplete=self._sampled,
             settings={
                 "profilerStacks": float(bool(about.with_stack)),
                 "profilerShapes": float(bool(about.record_shapes)),
@@ -206,9 +219,17 @@ class _Columns:
         said = []
         if truncated:
             said.append("the file is cut short: the events after the cut are missing")
+        if self._sampled:
+            said.append(
+                f"only {self._numbered} of {self._highest + 1} recorded host events are in the file: it was sampled"
+            )
         if self._damaged:
             said.append(f"{self._damaged} events have impossible times and are left out")
         return tuple(said)
+
+    @property
+    def _sampled(self) -> bool:
+        return self._numbered > 0 and self._numbered < FEWEST_EVENTS * (self._highest + 1)
 
     def _joined_rows(self, kind: str, width: int) -> tuple[Ints, ...]:
         pieces = self._rows[kind]

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from isal import igzip, igzip_lib
 
@@ -13,7 +13,7 @@ from mfu_operator.errors import Unreadable
 
 GZIP = b"\x1f\x8b"
 
-DAMAGED: tuple[type[Exception], ...] = (OSError, igzip_lib.IsalError)
+DAMAGED: tuple[type[Exception], ...] = (OSError, cast("type[Exception]", igzip_lib.IsalError))
 
 _open_gzip: Callable[[Path, str], BinaryIO] = igzip.open
 

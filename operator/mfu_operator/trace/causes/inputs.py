@@ -24,7 +24,7 @@ def _inline(case: Case) -> Evidence:
     said = [_where(case)]
     if case.fact("inputNetworkCalls"):
         said.append(case.change("calls to the store by the training thread itself, per step", "inputNetworkCalls"))
-    if case.fact("loaderThreads") is not None:
+    if case.fact("loaderThreads") is not None and case.before("loaderThreads"):
         said.append(case.change("other threads that load", "loaderThreads"))
     return tuple(said)
 
@@ -75,7 +75,17 @@ def _restart(case: Case) -> Evidence:
 
 def _storage(case: Case) -> Evidence:
     """The store answers more slowly: the same calls take longer."""
-    names = ("inputNetworkNs", "inputPollNs", "inputFileNs", "loadNetworkNs", "loadPollNs", "loadFileNs")
+    if case.baseline is None:
+        return ()
+    names = (
+        "inputBlockedNs",
+        "inputNetworkNs",
+        "inputPollNs",
+        "inputFileNs",
+        "loadNetworkNs",
+        "loadPollNs",
+        "loadFileNs",
+    )
     grown = [(name, (case.fact(name) or 0.0) - (case.before(name) or 0.0)) for name in names]
     name, most = max(grown, key=lambda one: one[1])
     if most < MUCH_OF_INPUT * case.growth("idleInput") or most <= _own_growth(case):
@@ -85,6 +95,8 @@ def _storage(case: Case) -> Evidence:
 
 def _transform(case: Case) -> Evidence:
     """The loader itself computes longer."""
+    if case.baseline is None:
+        return ()
     own = _own_growth(case)
     if own < MUCH_OF_INPUT * case.growth("idleInput"):
         return ()
@@ -98,7 +110,7 @@ def _own_growth(case: Case) -> float:
 
 def _words(name: str) -> str:
     place = "training thread" if name.startswith("input") else "loader threads"
-    kinds = {"Network": "network", "Poll": "poll", "File": "files", "Own": "own work"}
+    kinds = {"Blocked": "blocked", "Network": "network", "Poll": "poll", "File": "files", "Own": "own work"}
     return f"{place}, {next(word for key, word in kinds.items() if key in name)}"
 
 
@@ -111,7 +123,7 @@ CAUSES = (
         evidence=lambda case: _inline(case) or _fewer_workers(case),
         advice=(
             "restore the number of data loader workers (num_workers) of the baseline",
-            "then raise prefetch_factor and keep persistent_workers on",
+            "raise prefetch_factor and keep persistent_workers on",
         ),
     ),
     Cause(

@@ -1,0 +1,128 @@
+"""What a device did, in the numbers that causes are told by. Per mean counted step unless the name says otherwise."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mfu_operator.model.account import KernelTotal
+from mfu_operator.model.trace import NONE, DeviceOps, Flags, Ints, Spans, Trace, column
+from mfu_operator.trace import kernels
+from mfu_operator.trace.accounting import COMMUNICATION, D2D, D2H, H2D
+from mfu_operator.trace.host_facts import Facts
+from mfu_operator.trace.range_names import select
+from mfu_operator.trace.steps import Steps
+
+MOST_KERNELS = 100
+COPIES = {H2D: "h2d", D2H: "d2h", D2D: "d2d"}
+
+
+def in_counted(start: Ints, steps: Steps, counted: Sequence[int]) -> Flags:
+    """Whether each event starts in a counted step."""
+    index = np.searchsorted(steps.start, start, side="right") - 1
+    wanted = np.zeros(len(steps) + 1, dtype=np.bool_)
+    wanted[list(counted)] = True
+    inside: Flags = (index >= 0) & wanted[index] & (start < steps.end[np.maximum(index, 0)])
+    return inside
+
+
+def kernel_totals(trace: Trace, ops: DeviceOps, chosen: Flags, count: int) -> tuple[KernelTotal, ...]:
+    """The kernels that start in the counted steps, by name, the most expensive first."""
+    mine = chosen & (ops.part <= COMMUNICATION)
+    length = np.bincount(ops.name[mine], (ops.end - ops.start)[mine])
+    calls = np.bincount(ops.name[mine])
+    used = np.flatnonzero(calls)
+    ordered = used[np.argsort(-length[used], kind="stable")]
+    return tuple(
+        KernelTotal(
+            trace.names[one], kernels.category(trace.names[one]), float(calls[one]) / count, float(length[one]) / count
+        )
+        for one in ordered
+    )
+
+
+def tensor_core(totals: Sequence[KernelTotal]) -> dict[str, float]:
+    """Kernel time that could use tensor cores, that did, and that cannot be told; overlapping kernels count twice."""
+    eligible = [one for one in totals if one.category in kernels.ELIGIBLE_CATEGORIES]
+    verdicts = [kernels.tensor_core(one.name) for one in eligible]
+    return {
+        "eligible": sum(one.total_ns for one in eligible),
+        "used": _sum_where(eligible, verdicts, kernels.USED),
+        "unknown": _sum_where(eligible, verdicts, kernels.UNKNOWN),
+    }
+
+
+def _sum_where(totals: Sequence[KernelTotal], verdicts: Sequence[str], wanted: str) -> float:
+    return sum(one.total_ns for one, verdict in zip(totals, verdicts, strict=True) if verdict == wanted)
+
+
+def device_facts(trace: Trace, ops: DeviceOps, steps: Steps, totals: Sequence[KernelTotal]) -> Facts:
+    """Kernels and copies by kind, blocking calls, and how much of the account rests on what."""
+    counted = steps.counted
+    chosen = in_counted(ops.start, steps, counted)
+    facts: Facts = {}
+    for one in totals:
+        facts[f"{one.category}Ns"] = _number(facts, f"{one.category}Ns") + one.total_ns
+        facts[f"{one.category}Calls"] = _number(facts, f"{one.category}Calls") + one.calls
+    facts["kernelCalls"] = sum(one.calls for one in totals)
+    facts |= _copy_facts(ops, chosen, len(counted))
+    facts |= _call_facts(trace, ops, steps, counted)
+    facts |= _mark_facts(trace, steps, counted)
+    facts["gridBlocks"] = float(ops.shape[chosen].sum()) / len(counted)
+    graph = chosen & (ops.graph == 1)
+    if graph.any():
+        facts["graphNs"] = float((ops.end - ops.start)[graph].sum()) / len(counted)
+    return facts
+
+
+def _number(facts: Facts, name: str) -> float:
+    value = facts.get(name, 0.0)
+    return 0.0 if isinstance(value, str) else value
+
+
+def _copy_facts(ops: DeviceOps, chosen: Flags, count: int) -> Facts:
+    facts: Facts = {}
+    length = ops.end - ops.start
+    for part, word in COPIES.items():
+        mine = chosen & (ops.part == part)
+        facts[f"{word}Calls"] = float(mine.sum()) / count
+        facts[f"{word}Bytes"] = float(ops.size[mine].sum()) / count
+        facts[f"{word}TotalNs"] = float(length[mine].sum()) / count
+    facts["pageableNs"] = float(length[chosen & (ops.pageable == 1)].sum()) / count
+    return facts
+
+
+def _call_facts(trace: Trace, ops: DeviceOps, steps: Steps, counted: Sequence[int]) -> Facts:
+    """Blocking calls of the process that drives the device."""
+    calls = _of_driver(trace, ops)
+    if not len(calls):
+        return {}
+    inside = calls.where(in_counted(calls.start, steps, counted))
+    facts: Facts = {}
+    for word in ("sync", "alloc", "launch"):
+        mine = select(inside, trace.names, "cuda", word)
+        facts[f"{word}Calls"] = len(mine) / len(counted)
+        facts[f"{word}CallNs"] = float((mine.end - mine.start).sum()) / len(counted)
+    return facts
+
+
+def _of_driver(trace: Trace, ops: DeviceOps) -> Spans:
+    launch = ops.launch[ops.launch != NONE]
+    if not len(launch):
+        return Spans()
+    processes = np.unique(trace.processes[trace.calls.thread[launch]])
+    return trace.calls.where(np.isin(trace.processes[trace.calls.thread], processes))
+
+
+def _mark_facts(trace: Trace, steps: Steps, counted: Sequence[int]) -> Facts:
+    """Ranges, operators and calls that give away a compiler or a debugging aid; and how fast operators run."""
+    facts: Facts = {}
+    spans = [one.where(in_counted(one.start, steps, counted)) for one in (trace.ranges, trace.host_ops, trace.calls)]
+    for word in ("compile", "debug"):
+        marked = [select(one, trace.names, "mark", word) for one in spans]
+        facts[f"{word}Calls"] = sum(len(one) for one in marked) / len(counted)
+        facts[f"{word}Ns"] = float(sum(int((one.end - one.start).sum()) for one in marked)) / len(counted)
+    operators = spans[1] if len(spans[1]) else spans[0].where(spans[0].thread != column([steps.thread or NONE])[0])
+    if len(operators):
+        facts["hostOps"] = len(operators) / len(counted)
+        facts["hostOpMedianNs"] = float(np.median(operators.end - operators.start))
+    return facts
