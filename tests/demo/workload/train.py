@@ -20,7 +20,7 @@ from types import FrameType  # noqa: E402
 import mfu_probe  # noqa: E402
 
 from . import checkpoint as checkpoints  # noqa: E402
-from .config import Config, ConfigError, load_config  # noqa: E402
+from .config import Config, load_config  # noqa: E402
 from .loader import BatchRecipe, InlineLoader, LoaderError, StoreClient, WorkerLoader, open_loader  # noqa: E402
 from .model import AdamW, ModelShape, Transformer, initial_parameters  # noqa: E402
 from .text import VOCABULARY  # noqa: E402
@@ -157,7 +157,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _end)
     try:
         train(load_config(options.config))
-    except (ConfigError, LoaderError, checkpoints.CheckpointError, OSError) as error:
+    except (ValueError, LoaderError, checkpoints.CheckpointError, OSError) as error:
         sys.exit(f"train: {error}")
 
 
