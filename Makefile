@@ -30,7 +30,7 @@ lint: $(INSTALLED) ## ruff, mypy --strict, the layers, the chart's generated fil
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
-	@$(BIN)/lint-imports --no-logo >/dev/null || $(BIN)/lint-imports
+	@PYTHONPATH=operator $(BIN)/lint-imports --no-logo >/dev/null || PYTHONPATH=operator $(BIN)/lint-imports
 
 unit: $(INSTALLED) ## The tests that need no cluster
 	@$(BIN)/python -m pytest -q -n auto -m "not cluster"

@@ -58,11 +58,13 @@ class PrometheusMetrics:
         parts = urlsplit(address)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise Stall(
-                "InvalidPrometheusAddress", "metrics.address must be a URL like http://prometheus.monitoring:9090"
+                "InvalidPrometheusAddress",
+                "spec.metrics.prometheus.address must be a URL like http://prometheus.monitoring:9090",
             )
         if parts.username or parts.password:
             raise Stall(
-                "CredentialsInAddress", "metrics.address holds a password: put it into a Secret, metrics.secretRef"
+                "CredentialsInAddress",
+                "spec.metrics.prometheus.address holds a password: put it into a Secret, prometheus.secretRef",
             )
         self.address = address.rstrip("/")
         self.names = names
@@ -136,12 +138,12 @@ class PrometheusMetrics:
         except httpx.HTTPError as error:
             raise Retry(
                 "PrometheusUnreachable",
-                f"{self.address} cannot be reached ({type(error).__name__}): check metrics.address and the network",
+                f"{self.address} cannot be reached ({type(error).__name__}): check spec.metrics.prometheus.address and the network",
             ) from None
         if response.status_code in (401, 403):
             raise Retry(
                 "PrometheusRefused",
-                f"{self.address} answered {response.status_code}: check the Secret that metrics.secretRef names",
+                f"{self.address} answered {response.status_code}: check the Secret that spec.metrics.prometheus.secretRef names",
             )
         answer = self._decoded(response)
         if response.status_code in (400, 422):
@@ -164,7 +166,7 @@ class PrometheusMetrics:
             raise Retry("PrometheusUnavailable", f"{self.address} answered {response.status_code}")
         raise Retry(
             "PrometheusUnreachable",
-            f"{self.address} answered {response.status_code} and is no Prometheus API: check metrics.address",
+            f"{self.address} answered {response.status_code} and is no Prometheus API: check spec.metrics.prometheus.address",
         )
 
 
@@ -188,7 +190,7 @@ class PrometheusSources:
         if not address:
             raise Stall(
                 "NoPrometheus",
-                "no Prometheus is known: set spec.metrics.address, or MFU_PROMETHEUS_ADDRESS for the whole operator",
+                "no Prometheus is known: set spec.metrics.prometheus.address, or MFU_PROMETHEUS_ADDRESS for the whole operator",
             )
         secret = (credentials.username, credentials.password) if credentials else None
         key = (

@@ -6,7 +6,9 @@ import click
 
 from mfu_operator import __version__
 from mfu_operator.cli.analyze import analyze_command
+from mfu_operator.cli.doctor import doctor_command
 from mfu_operator.cli.explain import explain_command
+from mfu_operator.cli.replay import replay_command
 from mfu_operator.cli.status import status_command
 from mfu_operator.errors import MfuError
 
@@ -27,7 +29,7 @@ def cli() -> None:
     """
 
 
-for command in (status_command, explain_command, analyze_command):
+for command in (status_command, explain_command, doctor_command, analyze_command, replay_command):
     cli.add_command(command)
 
 

@@ -55,7 +55,8 @@ class Story:
 @click.option("--prometheus", metavar="URL",
               help=f"Read the workload's history there (bearer token: {_TOKEN_VARIABLE}).")  # fmt: skip
 @click.option("--since", default="24h", show_default=True, metavar="DURATION", help='With --prometheus ("30d", "36h").')
-@click.option("-o", "output", type=click.Choice(["text", "json", "svg", "png"]), default="text", show_default=True)
+@click.option("-o", "--output", "output", type=click.Choice(["text", "json", "svg", "png"]), default="text",
+              show_default=True, help="What to print or draw.")  # fmt: skip
 def replay_command(
     series: Path | None,
     manifest: Path,

@@ -11,7 +11,7 @@ import kopf
 from mfu_operator.api import decode
 from mfu_operator.api import status as codec
 from mfu_operator.api.group import GROUP, GROUP_VERSION, KIND, PLURAL, VERSION
-from mfu_operator.errors import MfuError, Stall
+from mfu_operator.errors import MfuError, Stall, Unreadable
 from mfu_operator.handlers.shell import Shell
 from mfu_operator.model.condition import Condition, Event
 from mfu_operator.model.incident import Status
@@ -47,7 +47,11 @@ def _reconcile(shell: Shell, body: kopf.Body, patch: kopf.Patch) -> None:
     metadata = body.metadata
     identity = Identity(metadata["namespace"], metadata["name"], metadata["uid"], metadata["generation"])
     written = dict(body.status)
-    before = codec.decode(written)
+    try:
+        before = codec.decode(written)
+    except Unreadable as error:
+        _post(shell, identity, Event("Warning", error.reason, error.message))
+        return
     with telemetry.TICKS.time():
         after, events = _ticked(shell, identity, body, before)
     changes = codec.patch(written, after)

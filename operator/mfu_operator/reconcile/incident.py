@@ -194,7 +194,7 @@ def _with(world: World, incident: Incident, *events: Event) -> Record:
 
 
 def _inconclusive(because: str) -> Diagnosis:
-    return Diagnosis(Bottleneck.INCONCLUSIVE, None, 0.0, (because,), runbook="runbooks/Inconclusive.md")
+    return Diagnosis(Bottleneck.INCONCLUSIVE, None, 0.0, (because,), runbook="runbooks/inconclusive.md")
 
 
 def _diagnosis_story(diagnosis: Diagnosis) -> str:
