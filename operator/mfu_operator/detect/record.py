@@ -41,7 +41,7 @@ class _Run:
         return sum(step_s for _, step_s, _ in self.points)
 
     def last(self, span_s: float) -> "_Run":
-        """The newest part that covers `span_s` of usable time and the fewest readings; all where there are not so many."""
+        """The newest part that covers `span_s` of usable time and the fewest readings, or all there is."""
         covered = 0.0
         for index in range(len(self.points) - 1, -1, -1):
             covered += self.points[index][1]

@@ -59,7 +59,7 @@ def test_a_server_that_cannot_be_reached_is_a_retry_with_the_remedy() -> None:
     assert isinstance(problem, Retry)
     assert problem.reason == "PrometheusUnreachable"
     assert "http://prometheus:9090" in problem.message
-    assert "metrics.address" in problem.message
+    assert "prometheus.address" in problem.message
 
 
 def test_a_server_that_does_not_answer_in_time_is_a_retry() -> None:
