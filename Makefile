@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+export PYTHONPATH := $(CURDIR)/operator:$(CURDIR)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-down test lint unit e2e generate lock clean cluster-up cluster-down accuracy bench detection-figures
@@ -30,7 +31,7 @@ lint: $(INSTALLED) ## ruff, mypy --strict, the layers, the chart's generated fil
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
-	@PYTHONPATH=operator $(BIN)/lint-imports --no-logo >/dev/null || PYTHONPATH=operator $(BIN)/lint-imports
+	@$(BIN)/lint-imports --no-logo >/dev/null || $(BIN)/lint-imports
 
 unit: $(INSTALLED) ## The tests that need no cluster
 	@$(BIN)/python -m pytest -q -n auto -m "not cluster"

@@ -62,8 +62,10 @@ def _chapters(story: Story, status: Status, incident: Incident) -> list[tuple[st
         (
             "recovery",
             [
-                f"{recovery.signal} {recovery.before:.4f} before, {recovery.regressed:.4f} regressed, "
-                f"{recovery.after:.4f} after",
+                (
+                    f"{recovery.signal} {recovery.before:.4f} before, {recovery.regressed:.4f} regressed, "
+                    f"{recovery.after:.4f} after"
+                ),
                 f"{recovery.gpu_hours_lost * 60:.2f} CPU-minutes lost",
                 f"the one thing that changed: {recovery.single_variable}",
             ],

@@ -138,12 +138,14 @@ class PrometheusMetrics:
         except httpx.HTTPError as error:
             raise Retry(
                 "PrometheusUnreachable",
-                f"{self.address} cannot be reached ({type(error).__name__}): check spec.metrics.prometheus.address and the network",
+                f"{self.address} cannot be reached ({type(error).__name__}): check "
+                "spec.metrics.prometheus.address and the network",
             ) from None
         if response.status_code in (401, 403):
             raise Retry(
                 "PrometheusRefused",
-                f"{self.address} answered {response.status_code}: check the Secret that spec.metrics.prometheus.secretRef names",
+                f"{self.address} answered {response.status_code}: check the Secret that "
+                "spec.metrics.prometheus.secretRef names",
             )
         answer = self._decoded(response)
         if response.status_code in (400, 422):
@@ -166,7 +168,8 @@ class PrometheusMetrics:
             raise Retry("PrometheusUnavailable", f"{self.address} answered {response.status_code}")
         raise Retry(
             "PrometheusUnreachable",
-            f"{self.address} answered {response.status_code} and is no Prometheus API: check spec.metrics.prometheus.address",
+            f"{self.address} answered {response.status_code} and is no Prometheus API: check "
+            "spec.metrics.prometheus.address",
         )
 
 
@@ -190,7 +193,8 @@ class PrometheusSources:
         if not address:
             raise Stall(
                 "NoPrometheus",
-                "no Prometheus is known: set spec.metrics.prometheus.address, or MFU_PROMETHEUS_ADDRESS for the whole operator",
+                "no Prometheus is known: set spec.metrics.prometheus.address, or MFU_PROMETHEUS_ADDRESS "
+                "for the whole operator",
             )
         secret = (credentials.username, credentials.password) if credentials else None
         key = (
