@@ -59,16 +59,14 @@ class Cusum:
 
 
 class Ewma:
-    """Exponentially weighted mean with λ = 0.2 and L = 3 standard deviations (Roberts 1959)."""
+    """Exponentially weighted mean with λ = 0.2 and L = 3 standard deviations (Roberts 1959), begun anew after an alarm."""
 
     def __init__(self, within: Floats) -> None:
         self._limit = 3 * np.maximum(within, 1e-4) * np.sqrt(0.2 / 1.8)
         self._mean = np.zeros(len(within))
-        self._above = np.zeros(len(within), dtype=bool)
 
     def advance(self, reading: Reading) -> Mask:
         self._mean = np.where(reading.usable, 0.8 * self._mean + 0.2 * reading.loss, self._mean)
-        above = self._mean > self._limit
-        raised: Mask = above & ~self._above
-        self._above = above
+        raised: Mask = self._mean > self._limit
+        self._mean[raised] = 0
         return raised
