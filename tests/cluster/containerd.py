@@ -38,8 +38,9 @@ class Containerd:
         self._process.start()
 
     def ready(self) -> None:
-        """Wait until containerd answers."""
-        self._process.await_ready("containerd", self.answers, timeout_s=30, interval_s=0.1)
+        """Wait until containerd answers and its runtime service, which starts last, serves: a kubelet that comes
+        earlier ends."""
+        self._process.await_ready("containerd", lambda: self.answers() and self._serves(), timeout_s=30, interval_s=0.1)
 
     def stop(self) -> None:
         """End every container, the shims that held them, and containerd itself; images stay in the cache."""
@@ -50,6 +51,10 @@ class Containerd:
         self._process.stop()
         unmount_below(self._root)
         shutil.rmtree(self._root / "io.containerd.grpc.v1.cri" if emptied else self._root, ignore_errors=True)
+
+    def _serves(self) -> bool:
+        since_start = self._process.log.read_text(errors="replace").rsplit("starting containerd", 1)[-1]
+        return "Start streaming server" in since_start
 
     def answers(self) -> bool:
         """Tell whether containerd runs and answers."""
