@@ -142,8 +142,8 @@ def _suspected(world: World, effect: ReadCommits, ranking: Ranking) -> Conclusio
         return Conclusion(
             replace(world.status, incident=replace(found, blocked=blocked)), (*events, Event("Warning", *blocked))
         )
-    dry = world.spec.remediation.mode is RemediationMode.DRY_RUN
-    then: Effect = PreviewProposal(effect.source, proposal) if dry else EnsurePullRequest(effect.source, proposal)
+    asked = world.spec.remediation.mode is RemediationMode.PULL_REQUEST
+    then: Effect = EnsurePullRequest(effect.source, proposal) if asked else PreviewProposal(effect.source, proposal)
     return Conclusion(replace(world.status, incident=found), events, then)
 
 

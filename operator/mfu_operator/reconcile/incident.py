@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from mfu_operator.errors import AskPerson, Wait
 from mfu_operator.gitops.window import window
-from mfu_operator.model.baseline import ProfilingMode, RemediationMode
+from mfu_operator.model.baseline import BaselineSpec, ProfilingMode, RemediationMode
 from mfu_operator.model.condition import Event
 from mfu_operator.model.diagnosis import Bottleneck, Diagnosis
 from mfu_operator.model.incident import Incident
@@ -172,8 +172,15 @@ def opened(world: World) -> Incident:
 
 
 def _wants_proposal(world: World, incident: Incident) -> bool:
-    asked = world.spec.remediation.mode is not RemediationMode.OFF
-    return asked and incident.diagnosis is not None and incident.proposal is None and incident.blocked is None
+    return incident.diagnosis is not None and proposal_missing(world.spec, incident)
+
+
+def proposal_missing(spec: BaselineSpec, incident: Incident) -> bool:
+    """Whether what spec.remediation.mode asks for is not there yet; a dry run is no answer to PullRequest."""
+    mode, proposal = spec.remediation.mode, incident.proposal
+    if mode is RemediationMode.OFF or incident.blocked is not None:
+        return False
+    return proposal is None or (proposal.dry_run and mode is RemediationMode.PULL_REQUEST)
 
 
 def _cool_down(world: World) -> None:

@@ -1,16 +1,17 @@
 """Which costly observations the next decision rests on."""
 
-from mfu_operator.model.baseline import BaselineSpec, RemediationMode
+from mfu_operator.model.baseline import BaselineSpec
 from mfu_operator.model.incident import Incident, ProfileFact, Status
 from mfu_operator.model.proposal import PullRequestState
 from mfu_operator.model.verdict import Judgement, Verdict
+from mfu_operator.reconcile.incident import proposal_missing
 from mfu_operator.reconcile.world import Need
 
 
 def needs(spec: BaselineSpec, status: Status, judgement: Judgement | None) -> frozenset[Need]:
     """The observations to make before deciding."""
     if status.incident is not None:
-        return _of_incident(spec, status.incident)
+        return _of_incident(spec, status.incident, judgement)
     wanted = {Need.JOB} if awaits_job(status.healthy_profile) else set()
     if judgement is not None and judgement.verdict is Verdict.HEALTHY and not judgement.gates:
         wanted.add(Need.SOURCE)
@@ -22,10 +23,10 @@ def awaits_job(profile: ProfileFact | None) -> bool:
     return profile is not None and profile.account is None and profile.failure is None
 
 
-def _of_incident(spec: BaselineSpec, incident: Incident) -> frozenset[Need]:
+def _of_incident(spec: BaselineSpec, incident: Incident, judgement: Judgement | None) -> frozenset[Need]:
     wanted = {Need.JOB} if awaits_job(incident.profile) else set()
-    mode = spec.remediation.mode
-    if mode is not RemediationMode.OFF and incident.proposal is None and incident.blocked is None:
+    recovers = judgement is not None and judgement.verdict is Verdict.HEALTHY
+    if recovers or proposal_missing(spec, incident):
         wanted.add(Need.SOURCE)
     proposal = incident.proposal
     if proposal is not None and proposal.number is not None and proposal.state is PullRequestState.OPEN:

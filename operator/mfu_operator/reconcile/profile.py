@@ -45,7 +45,13 @@ def launch(world: World, subject: Subject, subject_id: str, attempt: int) -> Ens
 
 
 def observed(world: World, profile: ProfileFact) -> ProfileFact | None:
-    """The profile with what its Job came to; None while it is still under way."""
+    """The profile with what its Job came to; None while it is still under way.
+
+    Raises:
+        MfuError: what kept the Job from being seen, which is not the same as a Job that is gone.
+    """
+    if world.job_problem is not None:
+        raise world.job_problem
     job = world.job
     if job is None:
         age_s = world.now_s - profile.created_at

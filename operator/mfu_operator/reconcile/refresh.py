@@ -25,6 +25,16 @@ def declared_baseline(spec: BaselineSpec) -> Baseline | None:
     return Baseline(spec.declared, spec.declared_spread or UNMEASURED_SPREAD, Provenance.DECLARED)
 
 
+def asked_again(status: Status, generation: int) -> Status:
+    """A changed spec may remove what stood in a proposal's way, so it is tried anew; a person's no stays a no."""
+    incident = status.incident
+    if incident is None or incident.blocked is None or (incident.proposal and not incident.proposal.dry_run):
+        return status
+    if status.observed_generation == generation:
+        return status
+    return replace(status, incident=replace(incident, blocked=None))
+
+
 def refresh(world: World) -> tuple[Status, tuple[Event, ...]]:
     """The status with this tick's baseline, recording progress and judgement, and what is worth telling of them."""
     status, events = _with_baseline(world)

@@ -42,8 +42,8 @@ class Defaults:
 class World:
     """One tick's knowledge. None where a thing was not asked for or does not exist.
 
-    `problem` is what kept this tick from measuring, `source_problem` from learning where the configuration comes from,
-    `answer_problem` from asking for the pull request.
+    `problem` is what kept this tick from measuring, `job_problem` from seeing the profiling Job, `source_problem` from
+    learning where the configuration comes from, `answer_problem` from asking for the pull request.
     """
 
     now_s: float
@@ -56,6 +56,7 @@ class World:
     recorded: Baseline | Recording | None = None
     problem: MfuError | None = None
     job: ProfilingJob | None = None
+    job_problem: MfuError | None = None
     source: Source | None = None
     source_problem: MfuError | None = None
     pull_request: PullRequest | None = None

@@ -31,6 +31,10 @@ class Backoff:
         """Forget the failures of a condition."""
         self._failures.pop(condition, None)
 
+    def outlived_by(self, condition: str | None) -> None:
+        """Forget every failure but that of `condition`: what is done now comes after what had failed."""
+        self._failures = {kind: known for kind, known in self._failures.items() if kind == condition}
+
     def renew(self, generation: int) -> None:
         """Forget everything where the spec is another one."""
         if generation != self.generation:

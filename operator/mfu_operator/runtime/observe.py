@@ -27,7 +27,9 @@ def observe(hands: Hands, world: World) -> World:
         world = replace(world, workload=_workload(hands, world.spec))
         world = _measured(hands, world)
     except MfuError as error:
-        return replace(world, problem=error)
+        world = replace(world, problem=error)
+    if world.workload is None:
+        return world
     for need in needs(world.spec, world.status, world.judgement):
         world = _LOOKS[need](hands, world)
     return world
@@ -85,7 +87,10 @@ def _see_job(hands: Hands, world: World) -> World:
     profile = _awaited(world.status)
     if profile is None:
         return world
-    job = hands.cluster.profiling_job(world.identity.namespace, profile.job)
+    try:
+        job = hands.cluster.profiling_job(world.identity.namespace, profile.job)
+    except MfuError as error:
+        return replace(world, job_problem=error)
     _gate(hands, world, profile, job)
     return replace(world, job=job)
 

@@ -10,7 +10,7 @@ from mfu_operator.reconcile.conclude import FAILED_CONDITION, Failure, conclude,
 from mfu_operator.reconcile.conditions import conditions
 from mfu_operator.reconcile.decide import decide
 from mfu_operator.reconcile.effects import Effect, Record
-from mfu_operator.reconcile.refresh import refresh
+from mfu_operator.reconcile.refresh import asked_again, refresh
 from mfu_operator.reconcile.world import Defaults, Identity, World
 from mfu_operator.runtime.backoff import Backoff
 from mfu_operator.runtime.hands import Hands
@@ -41,6 +41,7 @@ def tick(
 ) -> Ticked:
     """Bring one baseline one step further. Never raises for what the world does: that becomes conditions."""
     backoff.renew(identity.generation)
+    status = asked_again(status, identity.generation)
     world = observe(hands, World(now_s, identity, spec, status, defaults))
     status, events = refresh(world)
     world = replace(world, status=status)
@@ -58,8 +59,11 @@ def _step(hands: Hands, world: World, backoff: Backoff) -> tuple[Status, tuple[E
         except MfuError as error:
             return _after_failure(world, _condition_of_decision(world), error, backoff, events)
         if step is None:
+            if world.workload is not None:
+                backoff.outlived_by(None)
             break
         if not isinstance(step, Record):
+            backoff.outlived_by(FAILED_CONDITION[type(step)])
             status, told = _perform(hands, world, step, backoff)
             return status, (*events, *told)
         world, events = replace(world, status=step.status), (*events, *step.events)
@@ -69,18 +73,18 @@ def _step(hands: Hands, world: World, backoff: Backoff) -> tuple[Status, tuple[E
 def _perform(hands: Hands, world: World, effect: Effect, backoff: Backoff) -> tuple[Status, tuple[Event, ...]]:
     """Perform an effect and what its conclusion asks for at once."""
     events: tuple[Event, ...] = ()
+    condition = FAILED_CONDITION[type(effect)]
+    if not backoff.due(condition, world.now_s):
+        return world.status, events
     following: Effect | None = effect
     while following is not None:
-        condition = FAILED_CONDITION[type(following)]
-        if not backoff.due(condition, world.now_s):
-            break
         try:
             concluded = conclude(world, following, perform(hands, world, following))
         except MfuError as error:
             return _after_failure(world, condition, error, backoff, events)
-        backoff.succeed(condition)
         world, events = replace(world, status=concluded.status), (*events, *concluded.events)
         following = concluded.then
+    backoff.succeed(condition)
     return world.status, events
 
 
@@ -89,7 +93,9 @@ def _after_failure(
 ) -> tuple[Status, tuple[Event, ...]]:
     due = backoff.due(condition, world.now_s)
     status, failure, told = failed(world, condition, error)
-    if failure is not None and due:
+    if failure is None:
+        backoff.succeed(condition)
+    elif due:
         backoff.fail(failure, world.now_s)
     return status, (*events, *told) if due else events
 
