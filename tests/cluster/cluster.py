@@ -91,7 +91,7 @@ class Cluster:
                 self._personal.remove()
                 if self._containerd.answers():
                     self.images.forget_outdated()
-                for component in reversed([*self._foundation, *self._controllers]):
+                for component in reversed([*self._foundation, self._kubelet, *self._controllers]):
                     component.stop()
                 stop_recorded(self.state)
                 unmount_below(self.state.resolve())
@@ -145,8 +145,12 @@ class Cluster:
             self._etcd,
             ApiServer(self.binaries, self.state, self._authority, self._etcd),
             self._containerd,
-            Kubelet(self.binaries, self.state, self._authority, self._containerd),
         ]
+
+    @cached_property
+    def _kubelet(self) -> Component:
+        """Ends by itself where containerd's runtime service does not serve yet."""
+        return Kubelet(self.binaries, self.state, self._authority, self._containerd)
 
     @cached_property
     def _controllers(self) -> list[Component]:
@@ -160,16 +164,18 @@ class Cluster:
         write_kubeconfig(self.kubeconfig, self._authority, self._administrator)
         for component in self._foundation:
             component.start()
-        _all_of([self._load_pause, *(component.ready for component in self._foundation)])
+        _all_of([self._start_kubelet, *(component.ready for component in self._foundation)])
         for component in self._controllers:
             component.start()
         _all_of([component.ready for component in self._controllers])
         await_condition("the node's readiness", self._node_is_ready, timeout_s=60)
         await_condition("the default service account", self._default_account_exists, timeout_s=60)
 
-    def _load_pause(self) -> None:
+    def _start_kubelet(self) -> None:
         self._containerd.ready()
         self.images.load_pause()
+        self._kubelet.start()
+        self._kubelet.ready()
 
     def _node_is_ready(self) -> bool:
         path = '{.status.conditions[?(@.type=="Ready")].status}'
