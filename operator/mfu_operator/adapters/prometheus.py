@@ -14,11 +14,12 @@ from urllib.parse import urlsplit
 import httpx
 import msgspec
 
+from mfu_operator.adapters import dcgm
 from mfu_operator.adapters.metric_names import MetricNames, names_of
 from mfu_operator.detect.samples import MFU, PHASE, SCRAPED_AT, STEP_TIME, STEPS, THROUGHPUT, Assembly
 from mfu_operator.errors import Retry, Stall
 from mfu_operator.model.baseline import MetricsSource, WorkloadRef
-from mfu_operator.model.series import Reading
+from mfu_operator.model.series import HardwareReading, Reading
 from mfu_operator.ports import Credentials, Metrics
 
 CHUNK = 2500
@@ -94,6 +95,21 @@ class PrometheusMetrics:
         """Readings of a span, each scrape once, at most one per `step_s`."""
         span = {"start": f"{start_s:.3f}", "end": f"{end_s:.3f}", "step": f"{step_s:g}"}
         return self._read(workloads, HISTORY_CHUNK, "/api/v1/query_range", span)
+
+    def hardware(
+        self, workloads: Sequence[WorkloadRef], now_s: float
+    ) -> Mapping[WorkloadRef, tuple[HardwareReading, ...]]:
+        """The GPUs of each workload as dcgm-exporter has them; absent keys where it has none."""
+        by_name = {(workload.namespace, workload.name): workload for workload in workloads}
+        rows: dict[WorkloadRef, list[tuple[Mapping[str, str], float]]] = {}
+        for start in range(0, len(workloads), CHUNK):
+            chunk = workloads[start : start + CHUNK]
+            promql = dcgm.query(_alternatives({w.namespace for w in chunk}), _alternatives({w.name for w in chunk}))
+            for labels, value in self.query(promql, now_s):
+                owner = _by_prefix(by_name, *dcgm.pod_of(labels))
+                if owner is not None:
+                    rows.setdefault(owner, []).append((labels, value))
+        return {workload: dcgm.readings(found) for workload, found in rows.items()}
 
     def queries(self, workloads: Sequence[WorkloadRef]) -> Iterator[tuple[str, str]]:
         """(kind, PromQL) of every query that is sent for these workloads, given that they fit into one chunk."""
@@ -246,14 +262,19 @@ def _owners(workloads: Sequence[WorkloadRef], names: MetricNames) -> Callable[[M
         owner = labelled.get((namespace, labels.get(names.workload, "")))
         if owner is not None or not prefixed:
             return owner
-        prefix = labels.get(names.pod, "")
-        while "-" in prefix:
-            prefix = prefix.rpartition("-")[0]
-            if (namespace, prefix) in prefixed:
-                return prefixed[(namespace, prefix)]
-        return None
+        return _by_prefix(prefixed, namespace, labels.get(names.pod, ""))
 
     return owner_of
+
+
+def _by_prefix(workloads: Mapping[tuple[str, str], WorkloadRef], namespace: str, pod: str) -> WorkloadRef | None:
+    """The workload with the longest name that a pod's name begins with."""
+    prefix = pod
+    while "-" in prefix:
+        prefix = prefix.rpartition("-")[0]
+        if (namespace, prefix) in workloads:
+            return workloads[(namespace, prefix)]
+    return None
 
 
 def _points(row: Mapping[str, Any]) -> _Points:

@@ -70,15 +70,25 @@ def rule_out(
             the slow rank.
         node_of: node by pod.
     """
-    usual_bits = 0
-    for reading in healthy:
-        usual_bits |= reading.throttle_bits or 0
-    findings = [finding for reading in now for finding in _of_gpu(reading, usual_bits, bool(healthy))]
+    usual = _Usual(healthy)
+    findings = [finding for reading in now for finding in _of_gpu(reading, usual)]
     findings += _slow_rank(rank_step_s or {}, node_of or {})
     return Ruling(tuple(findings), tuple(_unmeasured(now)))
 
 
-def _of_gpu(reading: HardwareReading, usual_bits: int, compared: bool) -> Iterable[Finding]:
+class _Usual:
+    """What was so while the baseline held. DCGM repeats the last XID for ever: an old one explains no new loss."""
+
+    def __init__(self, healthy: Sequence[HardwareReading]) -> None:
+        self.known = bool(healthy)
+        self.bits = 0
+        for reading in healthy:
+            self.bits |= reading.throttle_bits or 0
+        self.errors = {(reading.node, reading.gpu, reading.xid) for reading in healthy}
+        self.ecc = {(reading.node, reading.gpu): reading.ecc_errors or 0 for reading in healthy}
+
+
+def _of_gpu(reading: HardwareReading, usual: _Usual) -> Iterable[Finding]:
     where = f"{reading.node} {reading.gpu}"
     for what, value, most in (
         ("generation", reading.link_generation, reading.link_max_generation),
@@ -87,17 +97,19 @@ def _of_gpu(reading: HardwareReading, usual_bits: int, compared: bool) -> Iterab
         if value is not None and most is not None and value < most:
             text = f"PCIe link {what} {value} of {most} on {where}"
             yield Finding(Bottleneck.HARDWARE_DEGRADED, "LinkDegraded", where, text)
-    unusual = (reading.throttle_bits or 0) & ~usual_bits
+    unusual = (reading.throttle_bits or 0) & ~usual.bits
     reasons = [name for bit, name in _THROTTLES.items() if unusual & bit]
-    if compared and unusual & _POWER_CAP:
+    if usual.known and unusual & _POWER_CAP:
         reasons.append("power cap, which the baseline ran without")
     if reasons:
         text = f"clocks held down on {where}: {', '.join(reasons)}"
         yield Finding(Bottleneck.HARDWARE_DEGRADED, "Throttled", where, text)
-    if reading.xid and reading.xid not in _USER_XIDS:
+    new_xid = (reading.node, reading.gpu, reading.xid) not in usual.errors
+    if reading.xid and new_xid and reading.xid not in _USER_XIDS:
         yield Finding(Bottleneck.HARDWARE_DEGRADED, "XidError", where, f"XID {reading.xid} on {where}")
-    if reading.ecc_errors:
-        text = f"{reading.ecc_errors} uncorrected ECC errors on {where}"
+    new_errors = (reading.ecc_errors or 0) - usual.ecc.get((reading.node, reading.gpu), 0)
+    if new_errors > 0:
+        text = f"{new_errors} uncorrected ECC errors on {where}"
         yield Finding(Bottleneck.HARDWARE_DEGRADED, "EccErrors", where, text)
 
 

@@ -15,12 +15,14 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
 
 from mfu_operator.detect.evidence import State, advance, initial, reopened, resumed
+from mfu_operator.detect.hardware import Ruling, rule_out
 from mfu_operator.detect.judge import judge
 from mfu_operator.errors import MfuError, Wait
 from mfu_operator.model.baseline import Baseline, BaselineSpec, WorkloadRef
-from mfu_operator.model.series import Reading
+from mfu_operator.model.series import HardwareReading, Reading
 from mfu_operator.model.verdict import Gate, Judgement
 from mfu_operator.ports import Credentials, Metrics, MetricsSources
 
@@ -54,6 +56,16 @@ _AFTER_GATE_SHARE = 0.25
 """Readings are means over a window: after a gate opens, the next 2.5 of 10 minutes may still hold what it hid."""
 
 
+@runtime_checkable
+class HardwareSource(Protocol):
+    """A source of readings that knows the GPUs too."""
+
+    def hardware(
+        self, workloads: Sequence[WorkloadRef], now_s: float
+    ) -> Mapping[WorkloadRef, tuple[HardwareReading, ...]]:
+        """The GPUs of each workload, absent keys where nothing is known of them."""
+
+
 @dataclass(slots=True)
 class _Watched:
     """One registered baseline. Replaced as a whole where what it was measured with changes."""
@@ -68,6 +80,8 @@ class _Watched:
     state: State = field(default_factory=initial)
     readings: list[Reading] = field(default_factory=list)
     gates: dict[Gate, tuple[float, float]] = field(default_factory=dict)
+    usual_hardware: tuple[HardwareReading, ...] | None = None
+    hardware: tuple[HardwareReading, ...] = ()
 
 
 @dataclass(slots=True)
@@ -161,6 +175,21 @@ class Sweep:
             watched = self._watched.get(key)
             return tuple(watched.readings) if watched else ()
 
+    def ruling(self, key: str, node_of: Mapping[str, str] | None = None) -> Ruling:
+        """What of the hardware explains the loss that is open now, against what was read while there was none.
+
+        Args:
+            key: names the baseline.
+            node_of: node by pod, to name the slow rank's.
+        """
+        with self._lock:
+            watched = self._watched.get(key)
+            if watched is None:
+                return rule_out(())
+            ranks = watched.readings[-1].rank_step_s if watched.readings else {}
+            now, usual = watched.hardware, watched.usual_hardware or ()
+        return rule_out(now, usual, ranks, node_of)
+
     def filled(self, key: str) -> bool:
         """Whether the history of a baseline has been read, so that its judgement means something."""
         with self._lock:
@@ -241,6 +270,26 @@ class Sweep:
             self._health[name] = _Health()
             for one in current:
                 self._take(one, latest.get(_ref(one), ()))
+        if isinstance(source, HardwareSource):
+            self._look_at_hardware(source, current, now_s)
+
+    def _look_at_hardware(self, source: HardwareSource, current: Sequence[_Watched], now_s: float) -> None:
+        """Once while a baseline holds, and at every sweep while it does not. No answer is no reading."""
+        wanted = [one for one in current if one.state.alarmed or (one.usual_hardware is None and one.readings)]
+        if not wanted:
+            return
+        try:
+            found = source.hardware(sorted({_ref(one) for one in wanted}, key=_by_name), now_s)
+        except MfuError as problem:
+            log.info("hardware metrics: %s: %s", problem.reason, problem.message)
+            found = {}
+        with self._lock:
+            for one in wanted:
+                gpus = found.get(_ref(one), ())
+                if one.state.alarmed:
+                    one.hardware = gpus
+                else:
+                    one.usual_hardware = gpus
 
     def _failed(self, name: int, problem: MfuError, now_s: float) -> None:
         with self._lock:

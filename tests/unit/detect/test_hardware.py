@@ -37,6 +37,11 @@ def test_a_failing_gpu_is_told_from_a_failing_program() -> None:
     assert rule_out([gpu(ecc_errors=2)]).findings[0].cause == "EccErrors"
 
 
+def test_an_error_that_was_there_while_the_baseline_held_explains_no_loss() -> None:
+    assert not rule_out([gpu(xid=79, ecc_errors=2)], [gpu(xid=79, ecc_errors=2)]).blocks
+    assert rule_out([gpu(ecc_errors=3)], [gpu(ecc_errors=2)]).findings[0].text.startswith("1 uncorrected")
+
+
 def test_one_slow_rank_is_named_with_its_node() -> None:
     ranks = {"a": 1.0, "b": 1.01, "c": 1.2, "d": 1.0}
     finding = rule_out([], rank_step_s=ranks, node_of={"c": "node-7"}).findings[0]

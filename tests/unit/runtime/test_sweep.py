@@ -1,4 +1,5 @@
 import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -18,7 +19,7 @@ from mfu_operator.model.baseline import (
     Spread,
     WorkloadRef,
 )
-from mfu_operator.model.series import Reading
+from mfu_operator.model.series import HardwareReading, Reading
 from mfu_operator.model.verdict import Gate, Verdict
 from mfu_operator.runtime.sweep import Sweep
 from tests.support.metrics_double import MetricsDouble, SourcesDouble
@@ -239,6 +240,42 @@ def test_a_source_that_answers_without_this_job_says_no_series(bench: Bench) -> 
     assert problem.reason == "NoSeries"
     assert "team-a/gpt" in problem.message
     assert bench.verdict() is Verdict.NO_DATA
+
+
+class WithHardware(MetricsDouble):
+    """A source that knows one GPU, whose link is what `width` says."""
+
+    width = 16
+    looks = 0
+
+    def hardware(
+        self, workloads: Sequence[WorkloadRef], now_s: float
+    ) -> Mapping[WorkloadRef, tuple[HardwareReading, ...]]:
+        self.looks += 1
+        gpu = HardwareReading("node-1", "H200 0", link_width=self.width, link_max_width=16, throttle_bits=4)
+        return dict.fromkeys(workloads, (gpu,))
+
+
+def test_hardware_is_looked_at_once_while_all_is_well_and_while_an_incident_is_open(bench: Bench) -> None:
+    source = WithHardware()
+    bench.metrics = source
+    bench.sources = SourcesDouble(source)
+    bench.sweep = bench.another()
+    bench.sweep.register("uid", SPEC, BASELINE)
+    bench.run(30)
+    assert source.looks == 1
+    assert not bench.sweep.ruling("uid").blocks
+    source.width = 8
+    bench.run(15, loss=0.2)
+    assert bench.sweep.ruling("uid").findings[0].text == "PCIe link width 8 of 16 on node-1 H200 0"
+
+
+def test_a_source_without_hardware_rules_nothing_out(bench: Bench) -> None:
+    bench.sweep.register("uid", SPEC, BASELINE)
+    bench.run(1)
+    ruling = bench.sweep.ruling("uid")
+    assert not ruling.blocks
+    assert "not ruled out" in ruling.unmeasured[0]
 
 
 def test_the_thread_sweeps_and_stops_cleanly(bench: Bench) -> None:

@@ -1,0 +1,54 @@
+from urllib.parse import parse_qs
+
+import httpx
+
+from mfu_operator.adapters.prometheus import PrometheusMetrics, PrometheusSources
+from mfu_operator.model.baseline import MetricsSource, WorkloadRef
+from mfu_operator.model.series import HardwareReading
+
+JOB = WorkloadRef("batch/v1", "Job", "team-a", "gpt")
+OTHER = WorkloadRef("batch/v1", "Job", "team-a", "gpt-large")
+GPU = {"Hostname": "node-1", "gpu": "0", "modelName": "NVIDIA H200"}
+EXPORTED = GPU | {"exported_namespace": "team-a", "exported_pod": "gpt-abc12", "namespace": "dcgm", "pod": "exporter-x"}
+HONOURED = GPU | {"namespace": "team-a", "pod": "gpt-large-0-xyz"}
+
+
+def hardware(rows: list[tuple[dict[str, str], str]]) -> dict[WorkloadRef, tuple[HardwareReading, ...]]:
+    asked = []
+
+    def handle(request: httpx.Request) -> httpx.Response:
+        asked.append(parse_qs(request.content.decode())["query"][0])
+        result = [{"metric": labels, "value": [1000.0, value]} for labels, value in rows]
+        return httpx.Response(200, json={"status": "success", "data": {"result": result}})
+
+    source = PrometheusSources("http://prometheus:9090", httpx.MockTransport(handle)).open(MetricsSource(), None)
+    assert isinstance(source, PrometheusMetrics)
+    found = dict(source.hardware([JOB, OTHER], 1000.0))
+    assert len(asked) == 1
+    return found
+
+
+def test_the_jobs_pod_is_the_exported_one_where_the_exporter_has_its_own() -> None:
+    found = hardware(
+        [
+            (EXPORTED | {"__name__": "DCGM_FI_DEV_PCIE_LINK_WIDTH"}, "8"),
+            (EXPORTED | {"__name__": "DCGM_FI_DEV_PCIE_MAX_LINK_WIDTH"}, "16"),
+        ]
+    )
+    assert found == {JOB: (HardwareReading("node-1", "NVIDIA H200 0", link_width=8, link_max_width=16),)}
+
+
+def test_honoured_labels_and_the_longest_name_are_understood() -> None:
+    assert list(hardware([(HONOURED | {"__name__": "DCGM_FI_DEV_XID_ERRORS"}, "79")])) == [OTHER]
+
+
+def test_both_naming_schemes_give_the_same_reading() -> None:
+    old = hardware([(EXPORTED | {"__name__": "DCGM_FI_PROF_SM_ACTIVE"}, "0.89")])
+    new = hardware([(EXPORTED | {"__name__": "DCGM_FI_PROF_SM_UTIL_RATIO"}, "0.89")])
+    assert old == new
+    assert old[JOB][0].sm_active == 0.89
+
+
+def test_no_series_is_no_reading_and_nan_is_none() -> None:
+    assert hardware([]) == {}
+    assert hardware([(EXPORTED | {"__name__": "DCGM_FI_DEV_XID_ERRORS"}, "NaN")])[JOB] == ()
