@@ -7,6 +7,7 @@ from tests.cluster import preflight
 from tests.cluster.process import CommandFailed, NotReady
 from tests.demo.environment import bring_up, take_down
 from tests.demo.foreign import MissingSettingError
+from tests.demo.scenario import Scenario
 from tests.demo.screen import show
 from tests.demo.story import NAMESPACE, tell
 
@@ -35,7 +36,7 @@ def _run() -> int:
     began_s = time.monotonic()
     environment = bring_up([NAMESPACE])
     ready_s = time.monotonic() - began_s
-    story = tell(environment)
+    story = tell(Scenario(environment, NAMESPACE))
     show(story, ready_s, time.monotonic() - began_s)
     return 0
 

@@ -61,11 +61,12 @@ class Environment:
         return self.cluster.state / "volumes"
 
 
-def bring_up(namespaces: Sequence[str]) -> Environment:
+def bring_up(namespaces: Sequence[str], **values: Any) -> Environment:
     """Start everything that is not running yet; quick where it is.
 
     Args:
         namespaces: where baselines will be: the operator gets to read Secrets there, and nowhere else.
+        values: more values of the chart.
 
     Raises:
         NotReady, CommandFailed: what did not come up, and the end of its log.
@@ -95,7 +96,7 @@ def bring_up(namespaces: Sequence[str]) -> Environment:
         _together(_service(environment.gitea), _service(environment.argocd), _service(environment.prometheus),
                   lambda: _start_store(environment))  # fmt: skip
     with progress("install the operator with its chart"):
-        install_operator(environment, namespaces)
+        install_operator(environment, namespaces, **values)
     return environment
 
 

@@ -51,8 +51,8 @@ class Scenario:
         await_condition(f"the training pod of {self.namespace}", self._trains, timeout_s=120)
         return revision
 
-    def watch(self, **changes: Any) -> None:
-        """Apply the baseline and the bot's credentials. `changes` replace sections of its spec."""
+    def watch(self, token: str | None = None, **changes: Any) -> None:
+        """Apply the baseline and the bot's credentials (or `token`). `changes` go into sections of its spec."""
         here = self.environment
         text = (HERE / "baseline" / "trainingbaseline.yaml").read_text()
         filled = Template(text).substitute(mode=self.mode, application=self.namespace, forge=here.gitea.url)
@@ -60,7 +60,7 @@ class Scenario:
         manifest["metadata"]["namespace"] = self.namespace
         for section, values in changes.items():
             manifest["spec"][section] = manifest["spec"].get(section, {}) | values
-        here.kubectl.apply(self._secret(here.gitea.bot_token), manifest)
+        here.kubectl.apply(self._secret(token or here.gitea.bot_token), manifest)
 
     def commit(self, message: str, edit: Callable[[str], str], path: str = CONFIG) -> str:
         """Commit an edit of one file; its sha."""

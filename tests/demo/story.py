@@ -1,13 +1,12 @@
 """The main job from beginning to end, once, with the times of its stages."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from tests.cluster.toolchain import progress
-from tests.demo.environment import Environment
 from tests.demo.scenario import Commits, Scenario
 
 NAMESPACE = "training"
@@ -34,19 +33,24 @@ class Story:
         self.stages.append((name, time.monotonic() - began_s))
 
 
-def tell(environment: Environment) -> Story:
+def tell(scenario: Scenario, between: Mapping[str, Callable[[], None]] | None = None) -> Story:
     """Run the main job.
+
+    Args:
+        scenario: where.
+        between: what else to do once the `baseline` is recorded, or once the job is `regressed`.
 
     Raises:
         NotReady: something did not happen in its time; the notes hold the status and the operator's log.
     """
-    scenario = Scenario(environment, NAMESPACE)
     story = Story(scenario)
+    interludes = dict(between or {})
     with story.stage("Argo CD deploys the training Job from Git"):
         scenario.deploy()
     with story.stage("the operator records the baseline from the running job"):
         scenario.watch()
         scenario.await_status("the recorded baseline", has_baseline, timeout_s=240)
+        interludes.get("baseline", _nothing)()
     with story.stage("… and profiles the healthy job once"):
         story.healthy = scenario.await_status("the healthy profile", is_settled, timeout_s=240)
     with story.stage("a commit turns the loader's workers off; two harmless ones follow; Argo CD syncs"):
@@ -54,6 +58,7 @@ def tell(environment: Environment) -> Story:
         scenario.synced(story.commits.elsewhere)
     with story.stage("the loss is sustained: Regressed"):
         scenario.await_status("the verdict Regressed", has_incident, timeout_s=240)
+        interludes.get("regressed", _nothing)()
     with story.stage("a profiling Job records the slow step under nsys, and the account is diagnosed"):
         scenario.await_status("the diagnosis", has_diagnosis, timeout_s=240)
     with story.stage("the loss is confirmed, the commit found, the pull request opened"):
@@ -64,6 +69,10 @@ def tell(environment: Environment) -> Story:
     with story.stage("the readings hold the same baseline again: recovered"):
         story.recovered = scenario.await_status("the recovery", is_closed, timeout_s=240)
     return story
+
+
+def _nothing() -> None:
+    return None
 
 
 def has_baseline(status: Mapping[str, Any]) -> bool:

@@ -1,0 +1,45 @@
+"""What every test that needs the real cluster shares: one environment for the whole session."""
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from subprocess import CompletedProcess
+
+import pytest
+
+from tests.cluster import preflight
+from tests.cluster.cluster import Cluster
+from tests.demo.environment import Environment, bring_up, take_down
+
+NAMESPACES = ("main-job", "quiet-job", "careful-job", "trouble")
+"""Where the end-to-end tests put baselines."""
+
+
+@pytest.fixture(scope="session")
+def environment() -> Iterator[Environment]:
+    """The cluster with its services and the operator, by its chart; taken down again unless it ran before."""
+    reason = preflight.why_not()
+    if reason is not None:
+        pytest.skip(reason)
+    ran_before = bool(os.environ.get("KUBECONFIG")) or Cluster().running()
+    try:
+        yield bring_up(NAMESPACES, replicas=2)
+    finally:
+        if not ran_before:
+            take_down()
+
+
+@pytest.fixture(scope="session")
+def kubectl(environment: Environment) -> Callable[..., "CompletedProcess[str]"]:
+    """kubectl as the cluster's administrator; gives the CompletedProcess."""
+    cluster = environment.cluster
+    assert isinstance(cluster, Cluster)
+    program = str(cluster.binaries / "kubectl")
+    settings = os.environ | {"KUBECONFIG": str(cluster.kubeconfig)}
+
+    def run(*arguments: str, stdin_text: str | None = None) -> "CompletedProcess[str]":
+        return subprocess.run(
+            [program, *arguments], env=settings, input=stdin_text, capture_output=True, text=True, check=False
+        )
+
+    return run

@@ -1,0 +1,48 @@
+"""The stories run side by side, once; each test waits for the one that it looks at."""
+
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+import pytest
+
+from tests.demo.environment import Environment
+from tests.e2e.stories import CarefulJob, MainJob, Seen, careful_job, main_job, quiet_job
+
+
+@dataclass(frozen=True)
+class Running:
+    """The stories under way."""
+
+    main: "Future[MainJob]"
+    quiet: "Future[Seen]"
+    careful: "Future[CarefulJob]"
+
+
+@pytest.fixture(scope="session")
+def stories(environment: Environment) -> Iterator[Running]:
+    """All stories, begun at once."""
+    with ThreadPoolExecutor(3) as pool:
+        yield Running(
+            pool.submit(main_job, environment),
+            pool.submit(quiet_job, environment),
+            pool.submit(careful_job, environment),
+        )
+
+
+@pytest.fixture(scope="session")
+def main(stories: Running) -> MainJob:
+    """The main job, told to its end."""
+    return stories.main.result()
+
+
+@pytest.fixture(scope="session")
+def quiet(stories: Running) -> Seen:
+    """The job with dips and a harmless commit."""
+    return stories.quiet.result()
+
+
+@pytest.fixture(scope="session")
+def careful(stories: Running) -> CarefulJob:
+    """The regression under Off and DryRun."""
+    return stories.careful.result()

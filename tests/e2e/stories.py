@@ -1,0 +1,145 @@
+"""The stories that the end-to-end tests look at: side by side on one cluster, each in a namespace of its own."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.cluster.process import await_condition
+from tests.demo.environment import OPERATOR_NAMESPACE, Environment
+from tests.demo.scenario import Scenario
+from tests.demo.story import Story, has_diagnosis, has_incident, is_settled, tell
+
+WRONG_TOKEN = "not-the-token"
+
+
+@dataclass
+class Seen:
+    """What a story left behind, read before its namespace goes."""
+
+    scenario: Scenario
+    status: Mapping[str, Any] = field(default_factory=dict)
+    jobs: list[dict[str, Any]] = field(default_factory=list)
+    pods: list[dict[str, Any]] = field(default_factory=list)
+    events: list[dict[str, Any]] = field(default_factory=list)
+    branches: list[str] = field(default_factory=list)
+    pull_requests: list[dict[str, Any]] = field(default_factory=list)
+
+    def look(self) -> None:
+        """Read everything that tests ask about."""
+        self.status = self.scenario.status()
+        self.jobs = self.scenario.jobs()
+        self.pods = self.scenario.pods()
+        self.events = self.scenario.events()
+        self.branches = self.scenario.branches()
+        self.pull_requests = self.scenario.pull_requests()
+
+
+@dataclass
+class MainJob(Seen):
+    """The whole main job, with the leading operator pod killed in the middle of the incident and a second replica."""
+
+    story: Story | None = None
+    deposed: str = ""
+    trainer_before_profile: str = ""
+    trainer_after_profile: str = ""
+    branch_config: str = ""
+    good_config: str = ""
+
+
+def main_job(environment: Environment) -> MainJob:
+    """Tell the demo's story; kill the leader once the incident is open."""
+    scenario = Scenario(environment, "main-job")
+    seen = MainJob(scenario)
+
+    def before_profile() -> None:
+        seen.good_config = scenario.config_at()
+        seen.trainer_before_profile = _uid(scenario)
+
+    def in_the_middle() -> None:
+        seen.trainer_after_profile = _uid(scenario)
+        seen.deposed = depose(environment)
+
+    story = tell(scenario, {"baseline": before_profile, "regressed": in_the_middle})
+    seen.story = story
+    seen.look()
+    if seen.pull_requests:
+        seen.branch_config = scenario.config_at(str(story.pull_request["head"]["sha"]))
+    return seen
+
+
+def quiet_job(environment: Environment) -> Seen:
+    """A job that only has dips, and a commit of no importance."""
+    scenario = Scenario(environment, "quiet-job")
+    scenario.deploy()
+    scenario.watch()
+    scenario.await_status("the healthy profile", is_settled, timeout_s=300)
+    harmless = scenario.commit("Log less often", lambda text: text.replace("every_steps: 200", "every_steps: 250"))
+    scenario.synced(harmless)
+    scenario.await_status(
+        "the harmless revision to be known as good",
+        lambda status: status.get("knownGood", {}).get("revision") == harmless,
+        timeout_s=300,
+    )
+    seen = Seen(scenario)
+    seen.look()
+    return seen
+
+
+@dataclass
+class CarefulJob(Seen):
+    """A regression under mode Off, then under DryRun with a token that is refused, then with the right one."""
+
+    off: Seen | None = None
+    refused: Mapping[str, Any] = field(default_factory=dict)
+
+
+def careful_job(environment: Environment) -> CarefulJob:
+    """Regress under Off; then ask for a dry run."""
+    scenario = Scenario(environment, "careful-job", mode="Off")
+    scenario.deploy()
+    scenario.watch()
+    scenario.await_status("the healthy profile", is_settled, timeout_s=300)
+    scenario.synced(scenario.regress().elsewhere)
+    scenario.await_status("the incident", has_incident, timeout_s=300)
+    scenario.await_status("the diagnosis", has_diagnosis, timeout_s=300)
+    scenario.await_status("the confirmation", lambda status: "confirmedAt" in status["incident"], timeout_s=300)
+    seen = CarefulJob(scenario, off=Seen(scenario))
+    assert seen.off is not None
+    seen.off.look()
+    scenario.mode = "DryRun"
+    scenario.watch(token=WRONG_TOKEN)
+    scenario.await_status("the refusal", lambda status: has_condition(status, "ProposalFailed"), timeout_s=120)
+    seen.refused = scenario.status()
+    scenario.watch()
+    scenario.await_status("the dry run", lambda status: "proposal" in status["incident"], timeout_s=180)
+    seen.look()
+    return seen
+
+
+def has_condition(status: Mapping[str, Any], kind: str) -> bool:
+    """A condition is True."""
+    return any(each["type"] == kind and each["status"] == "True" for each in status.get("conditions", []))
+
+
+def depose(environment: Environment) -> str:
+    """Kill the operator pod that leads, without grace, and wait until the other one leads; the deposed pod's name."""
+
+    def holder() -> str:
+        lease = environment.kubectl.get("leases.coordination.k8s.io", "mfu-operator", OPERATOR_NAMESPACE) or {}
+        return str(lease.get("spec", {}).get("holderIdentity", ""))
+
+    deposed = holder()
+    environment.kubectl.run(
+        "delete", "pod", deposed, f"--namespace={OPERATOR_NAMESPACE}", "--grace-period=0", "--force", "--wait=false"
+    )
+    await_condition("another operator pod to lead", lambda: holder() not in ("", deposed), timeout_s=60)
+    return deposed
+
+
+def _uid(scenario: Scenario) -> str:
+    running = [pod for pod in scenario.pods() if pod["status"].get("phase") == "Running"]
+    return ",".join(sorted(f"{pod['metadata']['uid']}:{_restarts(pod)}" for pod in running))
+
+
+def _restarts(pod: Mapping[str, Any]) -> int:
+    return sum(int(each["restartCount"]) for each in pod["status"].get("containerStatuses", []))

@@ -1,0 +1,134 @@
+"""The main job, end to end, on the real cluster: what must be seen to happen."""
+
+import json
+
+import pytest
+
+from mfu_operator.model.account import PARTS
+from tests.demo.scenario import CONFIG, seconds_between
+from tests.e2e.stories import MainJob
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1500)]
+
+TERMINATION_MESSAGE_LIMIT = 4096
+
+
+def test_the_baseline_is_recorded_from_the_running_job(main: MainJob) -> None:
+    baseline = main.status["baseline"]
+    assert baseline["provenance"] == "Recorded"
+    assert 0.02 < baseline["level"]["mfu"] < 0.5
+    assert baseline["spread"]["runs"] == 1
+
+
+def test_the_healthy_job_is_profiled_once_and_the_slow_one_once(main: MainJob) -> None:
+    names = sorted(job["metadata"]["name"] for job in main.jobs)
+    assert len(names) == 2, names
+    assert "healthy" in names[1] or "healthy" in names[0]
+
+
+def test_the_account_of_a_profile_covers_enough_steps_and_sums_to_the_step(main: MainJob) -> None:
+    for profile in (main.status["healthyProfile"], main.status["history"][0]["profile"]):
+        account = profile["account"]
+        assert account["count"] >= 5
+        assert sum(account["milliseconds"][part] for part in PARTS) == pytest.approx(
+            account["meanMilliseconds"], abs=1e-6
+        )
+
+
+def test_the_profiling_pod_has_no_token_and_writes_to_no_volume_of_the_run(main: MainJob) -> None:
+    for job in main.jobs:
+        pod = job["spec"]["template"]["spec"]
+        assert pod["automountServiceAccountToken"] is False
+        run_volumes = {each["name"] for each in pod["volumes"] if "hostPath" in each or "configMap" in each}
+        mounts = [
+            mount for container in pod["initContainers"] + pod["containers"] for mount in container["volumeMounts"]
+        ]
+        assert {mount["name"] for mount in mounts} >= run_volumes
+        assert all(mount.get("readOnly") for mount in mounts if mount["name"] in run_volumes)
+
+
+def test_the_training_run_is_not_disturbed_by_its_profile(main: MainJob) -> None:
+    pods = [pod for pod in main.pods if pod["status"]["phase"] == "Running"]
+    assert [sum(each["restartCount"] for each in pod["status"]["containerStatuses"]) for pod in pods] == [0]
+
+
+def test_the_diagnosis_is_the_true_one_in_milliseconds(main: MainJob) -> None:
+    diagnosis = main.status["history"][0]["diagnosis"]
+    assert (diagnosis["bottleneck"], diagnosis["cause"]) == ("InputStarved", "DataLoaderWorkers")
+    assert 0.5 < diagnosis["confidence"] <= 1
+    assert diagnosis["deltaMilliseconds"]["idleInput"] > 30
+    assert any("ms" in line for line in diagnosis["evidence"])
+
+
+def test_the_suspect_is_the_commit_that_did_it_and_not_the_newest(main: MainJob) -> None:
+    assert main.story is not None and main.story.commits is not None
+    suspect = main.status["history"][0]["suspect"]
+    assert suspect["sha"] == main.story.commits.guilty
+    assert suspect["candidates"] == 3
+
+
+def test_one_pull_request_on_one_branch_in_spite_of_two_replicas_and_a_killed_leader(main: MainJob) -> None:
+    assert main.deposed
+    assert len(main.pull_requests) == 1
+    assert [branch for branch in main.branches if branch != "main"] == [main.pull_requests[0]["head"]["ref"]]
+
+
+def test_the_pull_request_reverts_that_commit_and_nothing_else(main: MainJob) -> None:
+    assert "num_workers: 4" in main.branch_config
+    assert "every_steps: 400" in main.branch_config, "the harmless commit to the same file stays"
+    assert main.pull_requests[0]["changed_files"] == 1
+    assert (main.pull_requests[0]["additions"], main.pull_requests[0]["deletions"]) == (1, 1)
+
+
+def test_the_pull_request_carries_the_diagnosis(main: MainJob) -> None:
+    assert main.story is not None and main.story.commits is not None
+    body = main.pull_requests[0]["body"]
+    for told in (
+        "InputStarved",
+        "DataLoaderWorkers",
+        main.story.commits.guilty[:7],
+        CONFIG,
+        "num_workers",
+        "input-starved",
+    ):
+        assert told in body
+    for section in ("What was measured", "One step", "Why this commit", "Why no other", "What happens after merging"):
+        assert section in body
+
+
+def test_after_the_merge_the_loss_is_gone_and_the_record_says_what_it_cost(main: MainJob) -> None:
+    incident = main.status["history"][0]
+    recovery = incident["recovery"]
+    assert recovery["after"] == pytest.approx(recovery["before"], rel=0.12)
+    assert recovery["regressed"] < 0.6 * recovery["before"]
+    hours = seconds_between(incident["onsetAt"], recovery["recoveredAt"]) / 3600
+    assert recovery["gpuHoursLost"] == pytest.approx(hours * incident["drop"], rel=0.01)
+    assert "num_workers" in recovery["singleVariable"]
+    assert incident["proposal"]["state"] == "Merged"
+
+
+def test_no_condition_of_the_incident_remains(main: MainJob) -> None:
+    conditions = {each["type"]: each["status"] for each in main.status["conditions"]}
+    assert conditions["Ready"] == "True"
+    assert "Regressed" not in conditions and "ProposalFailed" not in conditions
+
+
+def test_the_events_tell_the_story_in_order(main: MainJob) -> None:
+    reasons = [event["reason"] for event in main.events]
+    told = [
+        "BaselineRecorded",
+        "BaselineProfiled",
+        "Regressed",
+        "Profiled",
+        "Diagnosed",
+        "Suspected",
+        "Proposed",
+        "Recovered",
+    ]
+    places = [reasons.index(reason) for reason in told]
+    assert places == sorted(places), reasons
+
+
+def test_what_the_profile_hands_back_fits_a_termination_message(main: MainJob) -> None:
+    account = main.status["history"][0]["profile"]["account"]
+    assert len(json.dumps(account)) <= TERMINATION_MESSAGE_LIMIT

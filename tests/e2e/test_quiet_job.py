@@ -1,0 +1,20 @@
+"""The control: checkpoints, evaluations and a commit of no importance lead to nothing."""
+
+import pytest
+
+from tests.e2e.stories import Seen
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1500)]
+
+
+def test_dips_and_a_harmless_commit_open_no_incident(quiet: Seen) -> None:
+    assert "incident" not in quiet.status and "history" not in quiet.status
+    assert quiet.status.get("incidents", 0) == 0
+
+
+def test_only_the_healthy_job_was_profiled(quiet: Seen) -> None:
+    assert ["healthy" in job["metadata"]["name"] for job in quiet.jobs] == [True]
+
+
+def test_there_is_no_branch_and_no_pull_request(quiet: Seen) -> None:
+    assert quiet.branches == ["main"] and quiet.pull_requests == []
