@@ -18,6 +18,7 @@ def run() -> None:
     logging.getLogger(__name__).info("handlers: %s", ", ".join(registered))
     kopf.run(
         standalone=True,
+        identity=settings.pod_name,  # type: ignore[arg-type]  # the type has no public name; without it kopf asks for a user
         clusterwide=not settings.watch_namespaces,
         namespaces=settings.watch_namespaces,
         liveness_endpoint=f"http://0.0.0.0:{settings.health_port}/healthz",
