@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -20,7 +19,7 @@ SETTLED = 120
 WATCHED_H = 6.0
 """A loss that is not seen within six hours is missed."""
 
-Make = Callable[[Floats, Floats, Floats], Detector]
+Make = Callable[[Floats, Floats, Floats, Floats], Detector]
 
 
 @dataclass(frozen=True)
@@ -44,12 +43,12 @@ class Rate:
 
 
 def detectors() -> dict[str, Make]:
-    """The operator's rule and its peers, made from kappa, scale and s_w of each job."""
+    """The operator's rule and its peers, made from kappa, scale, confirm_kappa and s_w of each job."""
     return {
-        "mfu-operator": lambda kappa, scale, _: Ours(Fleet(kappa, scale, Rule())),
-        "Prometheus rule −3 % for 6 min": lambda kappa, *_: PrometheusRule(len(kappa)),
-        "CUSUM k=0.5 h=5": lambda _kappa, _scale, within: Cusum(within),
-        "EWMA λ=0.2 L=3": lambda _kappa, _scale, within: Ewma(within),
+        "mfu-operator": lambda kappa, scale, confirm, _within: Ours(Fleet(kappa, scale, Rule(), confirm)),
+        "Prometheus rule −3 % for 6 min": lambda kappa, *_others: PrometheusRule(len(kappa)),
+        "CUSUM k=0.5 h=5": lambda _kappa, _scale, _confirm, within: Cusum(within),
+        "EWMA λ=0.2 L=3": lambda _kappa, _scale, _confirm, within: Ewma(within),
     }
 
 
@@ -98,5 +97,5 @@ def physical_limit_min(profile: Profile, loss: float = 0.05, null: float = 0.02,
 def _prepared(profile: Profile, make: Make, count: int, seed: int) -> tuple[Jobs, Detector, Floats]:
     jobs = Jobs(profile, count, np.random.default_rng(seed))
     offset, within, between, slow = jobs.recorded(RUNS)
-    kappa, scale = tolerances(within, between, slow, RUNS, Detection())
-    return jobs, partial(make, kappa, scale, within)(), offset
+    kappa, scale, confirm = tolerances(within, between, slow, RUNS, Detection())
+    return jobs, make(kappa, scale, confirm, within), offset

@@ -25,9 +25,10 @@ class Rule:
 class Fleet:
     """State of the rule for N jobs. kappa and scale are per job."""
 
-    def __init__(self, kappa: Floats, scale: Floats, rule: Rule) -> None:
+    def __init__(self, kappa: Floats, scale: Floats, rule: Rule, confirm_kappa: Floats | None = None) -> None:
         count = len(kappa)
         self.kappa, self.scale, self.rule = kappa, scale, rule
+        self.confirm_kappa = kappa if confirm_kappa is None else confirm_kappa
         self.window = np.zeros((count, max(1, round(rule.smooth_s / EVERY_S))))
         self.filled = np.zeros(count, dtype=int)
         self.evidence = np.zeros(count)
@@ -91,7 +92,7 @@ class Fleet:
         rule = self.rule
         counted = np.where(self.alarmed, counts, 0.0)
         self.after_s += counted
-        self.beyond_s += counted * (loss > self.kappa)
+        self.beyond_s += counted * (loss > self.confirm_kappa)
         whole = self.alarmed & ~self.confirmed & (self.after_s >= rule.confirm_s)
         confirmed = whole & (self.beyond_s >= rule.confirm_share * self.after_s)
         self.confirmed |= confirmed
@@ -106,7 +107,10 @@ class Fleet:
         return confirmed
 
 
-def tolerances(within: Floats, between: Floats, slow: Floats, runs: int, detection: Detection) -> tuple[Floats, Floats]:
-    """kappa and scale of every job, by the operator's own function."""
+def tolerances(
+    within: Floats, between: Floats, slow: Floats, runs: int, detection: Detection
+) -> tuple[Floats, Floats, Floats]:
+    """kappa, scale and confirm_kappa of every job, by the operator's own function."""
     found = [tolerance_of(Spread(w, b, s, runs), detection) for w, b, s in zip(within, between, slow, strict=True)]
-    return np.array([t.kappa for t in found]), np.array([t.scale for t in found])
+    columns = ([t.kappa for t in found], [t.scale for t in found], [t.confirm_kappa for t in found])
+    return np.array(columns[0]), np.array(columns[1]), np.array(columns[2])

@@ -4,7 +4,7 @@ import math
 
 from mfu_operator.detect.cleaning import STRENGTH, level_of
 from mfu_operator.detect.evidence import State, alarm_after_s, smallest_visible_loss
-from mfu_operator.detect.statistics import LEVEL_SIGMAS, Tolerance, tolerance_of
+from mfu_operator.detect.statistics import FEWEST_RUNS, LEVEL_SIGMAS, Tolerance, tolerance_of
 from mfu_operator.detect.words import bare, duration, name_of, per_cent, quantity
 from mfu_operator.model.baseline import Baseline, Detection, Signal
 from mfu_operator.model.verdict import Gate, Judgement, Verdict
@@ -150,12 +150,17 @@ def _regressed(state: State, baseline: Baseline, tolerance: Tolerance, now_s: fl
     text = _measured(state, baseline, tolerance, since)
     if state.recover_s > 0:
         text += "; within tolerance again, not yet long enough"
-    elif not state.confirmed and (state.drop or 0.0) < tolerance.confirm_ratio > tolerance.ratio:
-        text += (
-            f"; not confirmed below {per_cent(tolerance.confirm_ratio)} with a baseline of {baseline.spread.runs} run"
-            f"{'s' if baseline.spread.runs > 1 else ''}: record three, or declare detection.tolerance"
-        )
+    elif not state.confirmed and (state.drop or 0.0) < tolerance.confirm_ratio:
+        text += _too_small_to_confirm(baseline, tolerance)
     return text + (f"; gated: {_gates(state)}" if state.gates else "")
+
+
+def _too_small_to_confirm(baseline: Baseline, tolerance: Tolerance) -> str:
+    text = f"; not confirmed below {per_cent(tolerance.confirm_ratio)}"
+    if baseline.spread.runs >= FEWEST_RUNS:
+        return text
+    runs = "1 run" if baseline.spread.runs <= 1 else f"{baseline.spread.runs} runs"
+    return f"{text} with a baseline of {runs}: record {FEWEST_RUNS}, or declare detection.tolerance"
 
 
 def _healthy(state: State, baseline: Baseline, tolerance: Tolerance, limit_s: float) -> str:

@@ -27,6 +27,9 @@ LEVEL_SIGMAS = 4.5
 """Tolerance in standard deviations of the level: between runs and slow drift, both outlast the horizon, so no
 averaging within it helps, and a fleet of thousands of jobs sees every one of them for a year."""
 
+CONFIRM_SIGMAS = 5.5
+"""… and for a loss to be confirmed: an alarm tells a person, a proposal acts on a repository."""
+
 SMALLEST_SCALE = 0.005
 """Evidence is full at one scale beyond the tolerance. Narrower, a quiet job would alarm on a hair."""
 
@@ -56,8 +59,8 @@ class Tolerance:
     ratio is the relative loss of speed that is tolerated (0.05: 5 %), kappa = −ln(1 − ratio) the same on the scale of
     d, scale what a loss beyond kappa is divided by. too_noisy: the spread asks for more than may be tolerated.
     level_sigma is s_lvl, the standard deviation of a healthy run's level. confirm_ratio and confirm_kappa are what a
-    loss must exceed to be confirmed: the same, or 5 % where the baseline is of fewer than three runs and no tolerance
-    is declared.
+    loss must exceed to be confirmed: at least the same, 5.5·s_lvl, and 5 % where the baseline is of fewer than three
+    runs and no tolerance is declared.
     """
 
     ratio: float
@@ -92,7 +95,7 @@ def tolerance_of(spread: Spread, detection: Detection) -> Tolerance:
     needed = LEVEL_SIGMAS * sigma
     ratio = min(max(asked, needed), WIDEST)
     unseen = detection.tolerance is None and spread.runs < FEWEST_RUNS
-    confirm = max(ratio, UNSEEN_RUNS_TOLERANCE) if unseen else ratio
+    confirm = min(max(ratio, CONFIRM_SIGMAS * sigma, UNSEEN_RUNS_TOLERANCE if unseen else 0.0), WIDEST)
     return Tolerance(
         ratio=ratio,
         kappa=-math.log1p(-ratio),
@@ -128,25 +131,25 @@ def spread_of(runs: Sequence[Sequence[tuple[float, float]]], block_s: float) -> 
     """The spread of K runs, each given as (time_s, ln x) points, oldest first and not empty.
 
     s_w is the median over runs of the MAD's sigma, s_b the standard deviation of the run medians (None for K = 1),
-    s_slow the pooled standard deviation of block medians within runs (0 where no run has two blocks).
+    s_slow the pooled standard deviation of block medians within runs (the prior where no run has two blocks).
     """
     logs = [[value for _, value in run] for run in runs]
     medians = [median(values) for values in logs]
     return Spread(
         within=median(mad_sigma(values) for values in logs),
         between=stdev(medians) if len(medians) > 1 else None,
-        slow=_pooled_deviation([block_medians(run, block_s) for run in runs]),
+        slow=_drift([block_medians(run, block_s) for run in runs]),
         runs=len(runs),
     )
 
 
-def _pooled_deviation(groups: Sequence[Sequence[float]]) -> float:
-    """Pooled standard deviation, each deviation cut at three robust ones: one crash or late warm-up is no drift."""
+def _drift(groups: Sequence[Sequence[float]]) -> float:
+    """Pooled standard deviation of block medians within runs, shrunk towards the prior as s_b is: a short recording has
+    two blocks or none. Each deviation is cut at three robust ones: one crash or late warm-up is no drift."""
     deviations = [value - median(group) for group in groups if len(group) > 1 for value in group]
     freedom = sum(len(group) - 1 for group in groups if len(group) > 1)
-    if not freedom:
-        return 0.0
-    most = _CUT * MAD_TO_SIGMA * median(abs(deviation) for deviation in deviations)
-    enough = len(deviations) >= _FEWEST_TO_CUT
-    squares = sum(min(abs(deviation), most) ** 2 if enough else deviation**2 for deviation in deviations)
-    return math.sqrt(squares / freedom)
+    most = math.inf
+    if len(deviations) >= _FEWEST_TO_CUT:
+        most = _CUT * MAD_TO_SIGMA * median(abs(deviation) for deviation in deviations)
+    squares = sum(min(abs(deviation), most) ** 2 for deviation in deviations)
+    return math.sqrt((PRIOR_RUNS * PRIOR_BETWEEN**2 + squares) / (PRIOR_RUNS + freedom))

@@ -32,4 +32,10 @@ def test_the_robust_deviation_ignores_a_few_wild_readings() -> None:
 def test_blocks_tell_drift_from_noise() -> None:
     points = [(30.0 * index, 0.01 if index % 60 >= 30 else 0.0) for index in range(240)]
     assert block_medians(points, 900) == [0.0, 0.01] * 4
-    assert spread_of([points], 900).slow == pytest.approx(0.00535, rel=0.01)
+    assert spread_of([points], 900).slow == pytest.approx(0.0047, rel=0.05)
+
+
+def test_a_recording_too_short_for_drift_takes_it_from_the_prior() -> None:
+    assert spread_of([[(0.0, 0.0), (2.0, 0.01)]], 900).slow == pytest.approx(0.003)
+    two_blocks = [(30.0 * index, 0.02 if index >= 30 else 0.0) for index in range(60)]
+    assert spread_of([two_blocks], 900).slow < 0.01
