@@ -18,7 +18,10 @@ _MISSED = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One thing said. event is "Regressed", "Confirmed", "Recovered", "NoData" or "NotComparable"; drop is relative."""
+    """One thing said. event is "Regressed", "Confirmed", "Recovered", "NoData" or "NotComparable"; drop is relative.
+
+    A recovery carries the onset and the drop of what it ends.
+    """
 
     event: str
     time_s: float
@@ -95,9 +98,12 @@ class _Teller:
         self._before: Verdict | None = None
         self._in_incident = False
         self._confirmed = False
+        self._loss: tuple[float | None, float | None] = (None, None)
 
     def hear(self, time_s: float, judgement: Judgement) -> None:
         """Compare with what was heard before."""
+        if judgement.drop is not None:
+            self._loss = judgement.onset_s, judgement.drop
         if judgement.verdict is Verdict.REGRESSED and not self._in_incident:
             self._in_incident = True
             self._say("Regressed", time_s, judgement)
@@ -113,7 +119,8 @@ class _Teller:
         self._before = judgement.verdict
 
     def _say(self, event: str, time_s: float, judgement: Judgement) -> None:
-        self.said.append(Said(event, time_s, judgement.onset_s, judgement.drop, judgement.message))
+        onset_s, drop = self._loss if event == "Recovered" else (judgement.onset_s, judgement.drop)
+        self.said.append(Said(event, time_s, onset_s, drop, judgement.message))
 
 
 class _Gates:

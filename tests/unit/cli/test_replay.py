@@ -51,6 +51,7 @@ def test_the_events_of_a_loss_are_told_with_time_onset_and_drop(tmp_path: Path, 
     assert [event["event"] for event in told["events"]] == ["Regressed", "Confirmed", "Recovered"]
     assert told["events"][0]["onset"] == pytest.approx(3600, abs=60)
     assert told["events"][0]["drop"] == pytest.approx(0.1)
+    assert told["events"][2]["onset"] == told["events"][0]["onset"]
     assert (told["summary"]["regressed"], told["summary"]["verdict"]) == (1, "Healthy")
 
 
@@ -140,3 +141,22 @@ def test_either_a_file_or_an_address_is_needed(manifest: Path) -> None:
     result = CliRunner().invoke(replay_command, ["--baseline", str(manifest)])
     assert result.exit_code == 2
     assert "--prometheus" in result.output
+
+
+def test_a_series_without_rows_is_a_summary_of_nothing_and_nothing_to_record(tmp_path: Path, manifest: Path) -> None:
+    path = tmp_path / "empty.csv"
+    path.write_text("time,value\n")
+    told = json.loads(ran(path, "--baseline", manifest, "-o", "json"))
+    assert (told["events"], told["summary"]["readings"], told["summary"]["verdict"]) == ([], 0, "NoData")
+    ran(path, "--baseline", manifest, "-o", "svg")
+    with pytest.raises(Unreadable, match="no readings"):
+        ran(path, "--baseline", manifest, "--record", "3h")
+
+
+@pytest.mark.parametrize("values", [["nan"] * 50, ["0"] * 50, ["0.46"], ["inf", "0.46"]])
+def test_values_that_are_no_speed_do_no_harm(tmp_path: Path, manifest: Path, values: list[str]) -> None:
+    path = tmp_path / "odd.csv"
+    path.write_text("time,value\n" + "\n".join(f"{30 * index},{value}" for index, value in enumerate(values)))
+    assert "Regressed" not in ran(path, "--baseline", manifest, "-o", "json")
+    ran(path, "--baseline", manifest, "-o", "svg")
+    CliRunner().invoke(replay_command, [str(path), "--baseline", str(manifest), "-o", "png"], catch_exceptions=False)
