@@ -91,12 +91,21 @@ def _mean(trace: Trace, steps: Steps, parts: Ints, source: str, *warnings: str) 
     return StepAccount(
         count=len(counted),
         mean_ns=float(lengths.mean()),
-        std_ns=float(lengths.std(ddof=1)) if len(counted) > 1 else 0.0,
+        std_ns=_spread(lengths),
         parts_ns=dict(zip(PARTS, accounting.mean(parts, counted), strict=True)),
         account_from=source,
         warnings=(*trace.warnings, *steps.warnings, *warnings),
-        facts={**host_facts.input_facts(trace, steps, counted), **_conditions(trace)},
+        facts={
+            "restStdNs": _spread(lengths - parts[counted, accounting.INPUT]),
+            **host_facts.input_facts(trace, steps, counted),
+            **_conditions(trace),
+        },
     )
+
+
+def _spread(lengths: Ints) -> float:
+    """Standard deviation in ns (n − 1); 0 with one step."""
+    return float(lengths.std(ddof=1)) if len(lengths) > 1 else 0.0
 
 
 def warnings_of(ops: DeviceOps) -> tuple[str, ...]:

@@ -57,6 +57,10 @@ def encode(account: StepAccount, hardware: Sequence[str] = (), warnings: Sequenc
         warnings: said beside those that the account carries.
     """
     said = [*account.warnings, *(one for one in warnings if one not in account.warnings)]
+    kernels = _short_names(account.kernels)
+    facts = {name[:LONGEST_NAME]: _short(value) for name, value in account.facts.items()}
+    if len(kernels) > MOST_KERNELS:
+        facts["kernelsCut"] = 1.0
     compact = _Compact(
         v=1,
         count=account.count,
@@ -67,12 +71,9 @@ def encode(account: StepAccount, hardware: Sequence[str] = (), warnings: Sequenc
         gpu=account.gpu and account.gpu[:LONGEST_NAME],
         comm=round(account.communication_total_ns),
         tensor={name: round(value) for name, value in account.tensor_core_ns.items()},
-        kernels=[
-            (one.name[:LONGEST_NAME], one.category, round(one.calls, 2), round(one.total_ns))
-            for one in sorted(account.kernels, key=lambda one: -one.total_ns)[:MOST_KERNELS]
-        ],
+        kernels=[(one.name, one.category, round(one.calls, 2), round(one.total_ns)) for one in kernels[:MOST_KERNELS]],
         ranges=_largest(account.ranges_ns),
-        facts={name[:LONGEST_NAME]: _short(value) for name, value in account.facts.items()},
+        facts=facts,
         warnings=[one[: 2 * LONGEST_NAME] for one in said],
         hardware=[one[:LONGEST_NAME] for one in hardware],
     )
@@ -132,6 +133,18 @@ def _failure(text: str) -> Unreadable | None:
     return Unreadable(failed.error.reason, failed.error.message)
 
 
+def _short_names(kernels: Sequence[KernelTotal]) -> list[KernelTotal]:
+    """The kernels under names that fit, those that share one added up, the most expensive first."""
+    totals: dict[tuple[str, str], KernelTotal] = {}
+    for one in kernels:
+        key = (one.name[:LONGEST_NAME], one.category)
+        old = totals.get(key)
+        totals[key] = KernelTotal(
+            *key, one.calls + (old.calls if old else 0.0), one.total_ns + (old.total_ns if old else 0.0)
+        )
+    return sorted(totals.values(), key=lambda one: -one.total_ns)
+
+
 def _largest(values: Mapping[str, float]) -> dict[str, float]:
     ordered = sorted(values.items(), key=lambda item: -item[1])[:MOST_ENTRIES]
     return {name[:LONGEST_NAME]: round(value) for name, value in ordered}
@@ -146,6 +159,8 @@ def _fitting(compact: _Compact) -> str:
         for cut in (compact.kernels, compact.ranges, compact.warnings, compact.hardware, compact.facts):
             if cut:
                 _drop_last(cut)
+                if cut is compact.kernels:
+                    compact.facts = {"kernelsCut": 1.0, **compact.facts}
                 break
     return encoded.decode()
 

@@ -70,7 +70,7 @@ def _differential(now: StepAccount, baseline: StepAccount) -> Diagnosis:
     delta = {part: now.parts_ns.get(part, 0.0) - baseline.parts_ns.get(part, 0.0) for part in PARTS}
     growth = now.mean_ns - baseline.mean_ns
     summary = _steps_sentence(now, baseline)
-    limit = max(LEAST_GROWTH * baseline.mean_ns, SIGMAS * _standard_error(now, baseline))
+    limit = _limit(now, baseline, delta)
     if growth <= limit:
         return Diagnosis(None, None, 1.0, (summary, f"less than the {milliseconds(limit)} that counts"), delta_ns=delta)
     groups = {one: sum(delta[part] for part in parts) for one, parts in GROUPS.items()}
@@ -140,9 +140,18 @@ def _inconclusive(why: str, advice: str) -> Diagnosis:
     )
 
 
-def _standard_error(now: StepAccount, baseline: StepAccount) -> float:
-    """Of the difference of two means, ns (Welch 1947)."""
-    return math.sqrt(sum(one.std_ns**2 / max(one.count, 1) for one in (now, baseline)))
+def _limit(now: StepAccount, baseline: StepAccount, delta: Mapping[str, float]) -> float:
+    """The growth that counts, ns: beyond noise (Welch 1947), and beyond what is worth a word.
+
+    Where mostly the input grew, the spread is that of the steps without it: a wait that comes in some steps only is
+    the fault itself, not noise.
+    """
+    spread = now.std_ns
+    rest = now.facts.get("restStdNs")
+    if isinstance(rest, float) and delta["idleInput"] > LEAST_GROWTH * baseline.mean_ns:
+        spread = min(spread, rest)
+    error = math.sqrt(spread**2 / max(now.count, 1) + baseline.std_ns**2 / max(baseline.count, 1))
+    return max(LEAST_GROWTH * baseline.mean_ns, SIGMAS * error)
 
 
 def _steps_sentence(now: StepAccount, baseline: StepAccount) -> str:

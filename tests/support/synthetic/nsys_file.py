@@ -62,6 +62,10 @@ class NsysFile:
     def os_call(self, name: str, start: int, end: int, thread: int = 1) -> None:
         self.add("OSRT_API", start, end, 27, PROCESS + thread, self.string(name), 0, 0, 0)
 
+    def host_op(self, name: str, start: int, end: int, thread: int = 1) -> None:
+        """As torch.autograd.profiler.emit_nvtx marks operators."""
+        self.range(f"{name}, op_id = 1", start, end, thread)
+
     def call(self, name: str, start: int, end: int, thread: int = 1) -> int:
         """An API call; returns its correlation id."""
         self.correlation += 1

@@ -74,3 +74,11 @@ def test_edges_of_the_format_are_read_without_negative_time(name: str) -> None:
 def test_a_trace_of_an_unknown_kind_of_device_is_refused_with_what_to_record() -> None:
     with pytest.raises(Unreadable, match="neither device activity nor step ranges"):
         answer("hta/mtia_inference.json.gz")
+
+
+def test_the_demos_own_training_without_workers_is_told_from_the_one_with_four() -> None:
+    folder = Path("tests/data/nsys_cpu")
+    found = analyze([folder / "workers0.sqlite"], [folder / "workers4.sqlite"])
+    assert (found.diagnosis.bottleneck, found.diagnosis.cause) == ("InputStarved", "DataLoaderWorkers")
+    assert isinstance(found.difference, Difference)
+    assert found.difference.account_ns["idleInput"] == pytest.approx(78.3e6, rel=0.001)

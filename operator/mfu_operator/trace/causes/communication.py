@@ -7,6 +7,9 @@ from mfu_operator.trace.causes.entry import Cause, Evidence
 SAME_TOTAL = 0.1
 """Communication in all, overlapped or not, that changed by at most this is the same communication."""
 
+SHORTER = 0.7
+"""Times the mean collective: below it the messages were split, above it others were added."""
+
 MANY_MORE = 1.5
 """Times the calls: so many more, each smaller, are small messages."""
 
@@ -36,7 +39,7 @@ def _small_messages(case: Case) -> Evidence:
     if not calls_before or not total_before or calls < MANY_MORE * calls_before:
         return ()
     each, each_before = total / calls, total_before / calls_before
-    if each > each_before / 1.1:
+    if each > SHORTER * each_before:
         return ()
     said = (
         f"collectives {calls:.4g} per step, baseline {calls_before:.4g}; "

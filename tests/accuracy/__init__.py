@@ -1,0 +1,1 @@
+"""How often the cause that was switched on is the cause that is named."""

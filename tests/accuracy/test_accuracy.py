@@ -1,0 +1,55 @@
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mfu_operator.trace import compact
+from mfu_operator.trace.analyze import profile
+from mfu_operator.trace.diagnose import diagnose
+from tests.accuracy.trial import attempt, random_loop
+from tests.support.synthetic.faults import FAULTS
+from tests.support.synthetic.kineto_file import KinetoFile
+from tests.support.synthetic.loop import Loop
+from tests.support.synthetic.nsys_file import NsysFile
+
+
+@pytest.mark.parametrize("form", ["nsys", "kineto"])
+@pytest.mark.parametrize("cause", FAULTS)
+def test_a_cause_that_is_switched_on_is_named(cause: str, form: str) -> None:
+    outcome = attempt(cause, 0.1, form, 1)
+    assert outcome.right, outcome
+
+
+def recorded(loop: Loop, path: Path, seed: int) -> Path:
+    file = NsysFile("2025.3.1.90")
+    loop.record(file, seed)
+    return file.write(path)
+
+
+def test_nothing_switched_on_is_nothing_blamed(tmp_path: Path) -> None:
+    for seed in range(5):
+        loop = random_loop(random.Random(seed), "DataLoaderWorkers")
+        before = profile([recorded(loop, tmp_path / f"a{seed}", 2 * seed)])
+        assert diagnose(profile([recorded(loop, tmp_path / f"b{seed}", 2 * seed + 1)]), before).bottleneck is None
+
+
+def test_an_input_wait_that_the_device_does_not_feel_is_not_blamed(tmp_path: Path) -> None:
+    busy = Loop(waits_for_device=False, layers=12, steps=12)
+    waiting = replace(busy, input_us=600.0, loader="inline")
+    before, now = profile([recorded(busy, tmp_path / "a", 1)]), profile([recorded(waiting, tmp_path / "b", 2)])
+    assert now.facts["inputRangeNs"] > 500_000  # type: ignore[operator]
+    assert diagnose(now, before).bottleneck is None
+
+
+def test_the_compact_account_carries_what_the_diagnosis_needs(tmp_path: Path) -> None:
+    for cause, (_, fault) in FAULTS.items():
+        loop = random_loop(random.Random(cause), cause)
+        file, slow = KinetoFile(), KinetoFile()
+        loop.record(file, 1)
+        fault(loop, 1500.0).record(slow, 2)
+        before = profile([file.write(tmp_path / "a")])
+        now = profile([slow.write(tmp_path / "b")])
+        whole = diagnose(now, before)
+        travelled = diagnose(compact.decode(compact.encode(now)), compact.decode(compact.encode(before)))
+        assert (travelled.bottleneck, travelled.cause) == (whole.bottleneck, whole.cause), cause

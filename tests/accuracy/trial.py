@@ -1,0 +1,90 @@
+"""One trial: a random loop, a fault of a chosen size, two traces, one diagnosis."""
+
+import random
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mfu_operator.trace.analyze import profile
+from mfu_operator.trace.diagnose import diagnose
+from tests.support.synthetic.faults import FAULTS
+from tests.support.synthetic.kineto_file import VERSIONS, KinetoFile
+from tests.support.synthetic.loop import FLASH, GEMM, NORM, POINTWISE, Kernel, Loop, Recorder, Run
+from tests.support.synthetic.nsys_file import SCHEMAS, NsysFile
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was switched on and what was named; None where nothing was."""
+
+    cause: str
+    found: str | None
+    bottleneck: str | None
+    grown: float
+
+    @property
+    def right(self) -> bool:
+        return self.found == self.cause and self.bottleneck == FAULTS[self.cause][0]
+
+
+def random_loop(dice: random.Random, cause: str) -> Loop:
+    """A healthy loop; for some causes the one change that they presuppose (loading inline, long buckets)."""
+    scale = dice.uniform(0.6, 2.5)
+    forward = (
+        Kernel(GEMM, scale * dice.uniform(60, 140), dice.randrange(64, 512)),
+        Kernel(FLASH, scale * dice.uniform(40, 90), dice.randrange(64, 512)),
+        Kernel(NORM, scale * dice.uniform(8, 25), dice.randrange(64, 512)),
+        Kernel(POINTWISE, scale * dice.uniform(10, 30), dice.randrange(64, 512)),
+    )
+    loop = Loop(
+        steps=dice.randrange(9, 16),
+        layers=dice.randrange(6, 14),
+        forward=forward,
+        launch_us=dice.uniform(3.5, 7),
+        op_us=dice.uniform(2, 4),
+        input_us=dice.uniform(10, 60),
+        h2d_us=dice.uniform(60, 260),
+        buckets=dice.randrange(3, 6),
+        noise=dice.uniform(0.005, 0.03),
+        loader="inline" if cause in ("SlowStorage", "CpuTransform") else "workers",
+    )
+    return replace(loop, bucket_us=0.1 * step_us(loop) / loop.buckets)
+
+
+def step_us(loop: Loop) -> float:
+    """The step's length without noise."""
+    run = replace(loop, noise=0.0, steps=3).record(NsysFile(), 0)
+    return (run.marks[2] - run.marks[1]) / 1000
+
+
+def prepared(loop: Loop, cause: str, size: float) -> Loop:
+    """The baseline that the fault needs: buckets of a length of which whole ones can be lost."""
+    if cause == "LostOverlap":
+        return replace(loop, bucket_us=max(loop.bucket_us / 2, size * step_us(loop) / max(1, loop.buckets - 1)))
+    return loop
+
+
+def recorder(dice: random.Random, form: str) -> Recorder:
+    return NsysFile(dice.choice(sorted(SCHEMAS))) if form == "nsys" else KinetoFile(dice.choice(VERSIONS))
+
+
+def attempt(cause: str, size: float, form: str, seed: int) -> Outcome:
+    """Switch `cause` on so that a step loses `size` of its length, in the format `form` (nsys, kineto)."""
+    dice = random.Random(f"{cause} {size} {form} {seed}")
+    healthy = prepared(random_loop(dice, cause), cause, size)
+    faulty = FAULTS[cause][1](healthy, size * step_us(healthy))
+    with tempfile.TemporaryDirectory(prefix="mfu-accuracy-") as folder:
+        kind = dice.choice(sorted(SCHEMAS) if form == "nsys" else VERSIONS)
+        before = _recorded(healthy, form, kind, Path(folder) / "before", dice.randrange(1 << 30))
+        after = _recorded(faulty, form, kind, Path(folder) / "after", dice.randrange(1 << 30))
+        now, baseline = profile([after]), profile([before])
+    found = diagnose(now, baseline)
+    bottleneck = found.bottleneck.value if found.bottleneck else None
+    return Outcome(cause, found.cause, bottleneck, now.mean_ns / baseline.mean_ns - 1)
+
+
+def _recorded(loop: Loop, form: str, version: str, path: Path, seed: int) -> Path:
+    file = NsysFile(version) if form == "nsys" else KinetoFile(version)
+    run: Run = loop.record(file, seed)
+    assert isinstance(run.file, NsysFile | KinetoFile)
+    return run.file.write(path)
