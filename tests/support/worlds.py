@@ -20,7 +20,7 @@ from mfu_operator.model.baseline import (
 )
 from mfu_operator.model.commit import Commit, Deployed, FileChange, Source
 from mfu_operator.model.diagnosis import Bottleneck, Diagnosis
-from mfu_operator.model.incident import Incident, KnownGood, ProfileFact, ProposalFact, Status, SuspectFact
+from mfu_operator.model.incident import Incident, KnownGood, ProfileFact, ProposalFact, Recovery, Status, SuspectFact
 from mfu_operator.model.proposal import ProposalKind, PullRequest, PullRequestState
 from mfu_operator.model.verdict import Judgement, Verdict
 from mfu_operator.model.workload import Pod, Workload
@@ -107,6 +107,8 @@ PULL = PullRequest(1, "https://git.example/team/models/pulls/1", "mfu-operator/g
 PROPOSED = ProposalFact(
     ProposalKind.REVERT, PULL.branch, "Revert Save memory", False, "diff", PULL.url, PULL.number, PullRequestState.OPEN
 )
+
+RECOVERY = Recovery("mfu", 0.46, 0.381, 0.458, NOW_S - 60, 0.459, None)
 
 
 def incident(**changes: Any) -> Incident:

@@ -25,14 +25,20 @@ def declared_baseline(spec: BaselineSpec) -> Baseline | None:
     return Baseline(spec.declared, spec.declared_spread or UNMEASURED_SPREAD, Provenance.DECLARED)
 
 
-def asked_again(status: Status, generation: int) -> Status:
-    """A changed spec may remove what stood in a proposal's way, so it is tried anew; a person's no stays a no."""
-    incident = status.incident
-    if incident is None or incident.blocked is None or (incident.proposal and not incident.proposal.dry_run):
-        return status
+def edited(status: Status, spec: BaselineSpec, generation: int) -> Status:
+    """The record after a person changed the spec.
+
+    What stood in a proposal's way may be gone, so it is tried anew (a person's no stays a no); a level that was
+    declared is none where one is to be recorded now.
+    """
     if status.observed_generation == generation:
         return status
-    return replace(status, incident=replace(incident, blocked=None))
+    incident, baseline = status.incident, status.baseline
+    if incident is not None and (incident.proposal is None or incident.proposal.dry_run):
+        status = replace(status, incident=replace(incident, blocked=None))
+    if spec.record is not None and baseline is not None and baseline.provenance is Provenance.DECLARED:
+        status = replace(status, baseline=None, previous_baselines=(baseline, *status.previous_baselines)[:5])
+    return status
 
 
 def refresh(world: World) -> tuple[Status, tuple[Event, ...]]:

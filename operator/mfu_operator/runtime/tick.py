@@ -10,7 +10,7 @@ from mfu_operator.reconcile.conclude import FAILED_CONDITION, Failure, conclude,
 from mfu_operator.reconcile.conditions import conditions
 from mfu_operator.reconcile.decide import decide
 from mfu_operator.reconcile.effects import Effect, Record
-from mfu_operator.reconcile.refresh import asked_again, refresh
+from mfu_operator.reconcile.refresh import edited, refresh
 from mfu_operator.reconcile.world import Defaults, Identity, World
 from mfu_operator.runtime.backoff import Backoff
 from mfu_operator.runtime.hands import Hands
@@ -41,7 +41,7 @@ def tick(
 ) -> Ticked:
     """Bring one baseline one step further. Never raises for what the world does: that becomes conditions."""
     backoff.renew(identity.generation)
-    status = asked_again(status, identity.generation)
+    status = edited(status, spec, identity.generation)
     world = observe(hands, World(now_s, identity, spec, status, defaults))
     status, events = refresh(world)
     world = replace(world, status=status)

@@ -7,7 +7,14 @@ from typing import Any
 import pytest
 
 from mfu_operator.errors import AskPerson, MfuError, Retry, Stall, Wait
-from mfu_operator.model.baseline import ApplicationRef, MetricsSource, Remediation, RemediationMode, SecretRef
+from mfu_operator.model.baseline import (
+    ApplicationRef,
+    MetricsSource,
+    RecordPlan,
+    Remediation,
+    RemediationMode,
+    SecretRef,
+)
 from mfu_operator.model.condition import Condition
 from mfu_operator.model.verdict import Gate
 from mfu_operator.model.workload import JobPhase
@@ -372,6 +379,15 @@ def test_the_cool_down_is_waited_for_without_an_alarm(stage: Stage) -> None:
     assert stage.condition("ProposalFailed") is None
     stage.tick(stage.spec.remediation.cool_down_s)
     assert len(stage.forge.pulls) == 2
+
+
+def test_an_edit_from_a_declared_level_to_a_recording_starts_one(stage: Stage) -> None:
+    stage.settle()
+    plan = RecordPlan(1800.0, 300.0)
+    stage.edit(lambda spec: replace(spec, declared=None, declared_spread=None, record=plan))
+    stage.tick()
+    assert condition(stage, "Ready").reason == "BaselineRecording"
+    assert stage.sweep.registered[worlds.UID]["recording_since_s"] == stage.now_s
 
 
 def test_a_suspended_baseline_is_left_alone(stage: Stage) -> None:
