@@ -1,13 +1,7 @@
 """What every source of readings does, on the real Prometheus and on the double."""
 
-import shutil
-import socket
-import subprocess
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
-import httpx
 import pytest
 
 from mfu_operator.adapters.prometheus import PrometheusSources
@@ -15,6 +9,7 @@ from mfu_operator.model.baseline import MetricsSource, Signal, WorkloadRef
 from mfu_operator.model.series import Phase, Reading
 from mfu_operator.ports import Metrics
 from tests.support.metrics_double import MetricsDouble
+from tests.support.prometheus_server import available, sample, serving
 
 BEGIN_S = 1_700_000_000.0
 EVERY_S = 15.0
@@ -52,14 +47,9 @@ RUNS = {
 }
 
 
-def _exposition() -> str:
-    """The same readings as OpenMetrics text with time stamps, one sample per scrape and pod."""
+def _families() -> Iterator[tuple[str, str, list[str]]]:
+    """The same readings as one sample per scrape and pod."""
     families: dict[str, list[str]] = {}
-
-    def add(family: str, sample: str, labels: Mapping[str, str], value: float, time_s: float) -> None:
-        text = ",".join(f'{name}="{label}"' for name, label in labels.items())
-        families.setdefault(family, []).append(f"{sample}{{{text}}} {value} {time_s:.3f}")
-
     for workload, (mfus, pods) in RUNS.items():
         for mfu, pod in zip(mfus, pods, strict=True):
             target = {"namespace": workload.namespace, "pod": pod, "instance": f"{pod}:9400"}
@@ -67,69 +57,32 @@ def _exposition() -> str:
                 target["job_name"] = workload.name
             for index in range(SCRAPES):
                 at_s = BEGIN_S + OFFSET_S + EVERY_S * index
-                now = "checkpoint" if index % 8 == 7 else "running"
-                add("mfu_probe_mfu_ratio", "mfu_probe_mfu_ratio", target, mfu, at_s)
-                add("mfu_probe_step_seconds", "mfu_probe_step_seconds", target, 2.0, at_s)
-                add("mfu_probe_window_running_ratio", "mfu_probe_window_running_ratio", target, 1.0, at_s)
-                add("mfu_probe_steps", "mfu_probe_steps_total", target, 10.0 * index, at_s)
-                add("mfu_probe_info", "mfu_probe_info", target | INFO | {"rank": "0"}, 1.0, at_s)
-                for phase in ("running", "checkpoint"):
-                    add("mfu_probe_phase", "mfu_probe_phase", target | {"phase": phase}, float(phase == now), at_s)
-    kinds = {family: "counter" if family == "mfu_probe_steps" else "gauge" for family in families}
-    blocks = [f"# TYPE {family} {kinds[family]}\n" + "\n".join(rows) for family, rows in families.items()]
-    return "\n".join(blocks) + "\n# EOF\n"
+                for name, labels, value in _scraped(target, mfu, index):
+                    families.setdefault(name, []).append(sample(name, labels, value, at_s))
+    for name, lines in families.items():
+        yield name.removesuffix("_total"), "counter" if name.endswith("_total") else "gauge", lines
+
+
+def _scraped(target: dict[str, str], mfu: float, index: int) -> Iterator[tuple[str, dict[str, str], float]]:
+    now = "checkpoint" if index % 8 == 7 else "running"
+    yield "mfu_probe_mfu_ratio", target, mfu
+    yield "mfu_probe_step_seconds", target, 2.0
+    yield "mfu_probe_window_running_ratio", target, 1.0
+    yield "mfu_probe_steps_total", target, 10.0 * index
+    yield "mfu_probe_info", target | INFO | {"rank": "0"}, 1.0
+    for phase in ("running", "checkpoint"):
+        yield "mfu_probe_phase", target | {"phase": phase}, float(phase == now)
 
 
 @pytest.fixture(scope="module")
 def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Metrics]:
     """The real server over a database made of the readings."""
-    server, tool = shutil.which("prometheus"), shutil.which("promtool")
-    if server is None or tool is None:
+    if not available():
         pytest.skip("prometheus and promtool are not installed")
-    folder = tmp_path_factory.mktemp("prometheus")
-    (folder / "samples.om").write_text(_exposition())
-    (folder / "empty.yml").write_text("global: {}\n")
-    data = folder / "data"
-    subprocess.run(
-        [tool, "tsdb", "create-blocks-from", "openmetrics", str(folder / "samples.om"), str(data)],
-        check=True,
-        capture_output=True,
-    )
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    address = f"http://127.0.0.1:{port}"
-    process = subprocess.Popen(
-        [
-            server,
-            f"--config.file={folder / 'empty.yml'}",
-            f"--storage.tsdb.path={data}",
-            "--storage.tsdb.retention.time=100y",
-            f"--web.listen-address=127.0.0.1:{port}",
-        ],
-        stdout=subprocess.DEVNULL,
-        stderr=(folder / "log").open("w"),
-    )
-    try:
-        _wait_until_ready(address, process, folder / "log")
+    with serving(_families(), tmp_path_factory.mktemp("prometheus")) as address:
         sources = PrometheusSources(address)
         yield sources.open(MetricsSource(), None)
         sources.close()
-    finally:
-        process.terminate()
-        process.wait(20)
-
-
-def _wait_until_ready(address: str, process: "subprocess.Popen[bytes]", log: Path) -> None:
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and process.poll() is None:
-        try:
-            if httpx.get(f"{address}/-/ready", timeout=2).status_code == httpx.codes.OK:
-                return
-        except httpx.TransportError:
-            pass
-        time.sleep(0.1)
-    raise AssertionError(f"prometheus did not become ready: {log.read_text()[-2000:]}")
 
 
 @pytest.fixture
