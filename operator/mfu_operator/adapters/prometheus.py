@@ -4,11 +4,11 @@ One instant query per metric for all workloads, split into chunks of label match
 carries the time of the query; the scrape's own time comes from one more query, `timestamp(metric)`.
 """
 
+import math
 import re
 import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
@@ -34,7 +34,31 @@ DEADLINE_S = 20.0
 
 _TENANT_HEADER = "X-Scope-OrgID"
 _MOST_ERROR_TEXT = 200
-_Points = list[tuple[float, float]]
+
+
+class _Row(msgspec.Struct):
+    """One series of an answer: `value` of an instant query, `values` of a range query, as (time, text)."""
+
+    metric: dict[str, str] = {}
+    value: tuple[float, str] | None = None
+    values: list[tuple[float, str]] = []
+
+    def points(self) -> list[tuple[float, float]]:
+        """(time, number); what is no number is NaN."""
+        pairs = self.values if self.value is None else [self.value]
+        return [(at_s, _number(text)) for at_s, text in pairs]
+
+
+class _Data(msgspec.Struct):
+    result: list[_Row] = []
+
+
+class _Answer(msgspec.Struct):
+    """What every Prometheus API answers with."""
+
+    status: str = ""
+    error: str = "no explanation"
+    data: _Data | None = None
 
 
 class PrometheusMetrics:
@@ -123,7 +147,7 @@ class PrometheusMetrics:
     def query(self, promql: str, now_s: float) -> list[tuple[Mapping[str, str], float]]:
         """The instant vector of one query, as (labels, value)."""
         rows = self._ask("/api/v1/query", {"query": promql, "time": f"{now_s:.3f}"})
-        return [(row.get("metric", {}), points[0][1]) for row in rows if (points := _points(row))]
+        return [(row.metric, points[0][1]) for row in rows if (points := row.points())]
 
     def close(self) -> None:
         """Close the connections."""
@@ -138,14 +162,13 @@ class PrometheusMetrics:
             for kind, promql in self.queries(workloads[start : start + chunk]):
                 scale = self.names.scales.get(kind, 1.0)
                 for row in self._ask(path, {"query": promql, **when}):
-                    labels = row.get("metric", {})
-                    owner = owner_of(labels)
+                    owner = owner_of(row.metric)
                     if owner is not None:
-                        points = [(at_s, value * scale) for at_s, value in _points(row)]
-                        assembly.add(owner, labels, labels.get(self.names.pod, ""), kind, points)
+                        points = [(at_s, value * scale) for at_s, value in row.points()]
+                        assembly.add(owner, row.metric, row.metric.get(self.names.pod, ""), kind, points)
         return assembly.readings()
 
-    def _ask(self, path: str, form: Mapping[str, str]) -> list[dict[str, Any]]:
+    def _ask(self, path: str, form: Mapping[str, str]) -> list[_Row]:
         """The result rows of a query. Raises Retry, or Stall for a query that Prometheus cannot understand."""
         try:
             response = self._client.post(path, data=dict(form))
@@ -165,21 +188,22 @@ class PrometheusMetrics:
             )
         answer = self._decoded(response)
         if response.status_code in (400, 422):
-            raise Stall("QueryRejected", f"{self.address} rejected a query: {_error_text(answer)}: check metrics.names")
-        if response.status_code != httpx.codes.OK or answer.get("status") != "success":
-            raise Retry(
-                "PrometheusUnavailable", f"{self.address} answered {response.status_code}: {_error_text(answer)}"
+            raise Stall(
+                "QueryRejected",
+                f"{self.address} rejected a query: {answer.error[:_MOST_ERROR_TEXT]}: check metrics.names",
             )
-        result = (answer.get("data") or {}).get("result")
-        return result if isinstance(result, list) else []
+        if response.status_code != httpx.codes.OK or answer.status != "success" or answer.data is None:
+            raise Retry(
+                "PrometheusUnavailable",
+                f"{self.address} answered {response.status_code}: {answer.error[:_MOST_ERROR_TEXT]}",
+            )
+        return answer.data.result
 
-    def _decoded(self, response: httpx.Response) -> dict[str, Any]:
+    def _decoded(self, response: httpx.Response) -> _Answer:
         try:
-            answer = msgspec.json.decode(response.content)
+            return _DECODER.decode(response.content)
         except msgspec.DecodeError:
-            answer = None
-        if isinstance(answer, dict):
-            return answer
+            pass
         if response.status_code >= 500 or response.status_code == 429:
             raise Retry("PrometheusUnavailable", f"{self.address} answered {response.status_code}")
         raise Retry(
@@ -277,10 +301,11 @@ def _by_prefix(workloads: Mapping[tuple[str, str], WorkloadRef], namespace: str,
     return None
 
 
-def _points(row: Mapping[str, Any]) -> _Points:
-    pairs = row.get("values") or ([row["value"]] if "value" in row else [])
-    return [(float(at_s), float(value)) for at_s, value in pairs]
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
-def _error_text(answer: Mapping[str, Any]) -> str:
-    return str(answer.get("error", "no explanation"))[:_MOST_ERROR_TEXT]
+_DECODER = msgspec.json.Decoder(_Answer)

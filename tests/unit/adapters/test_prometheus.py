@@ -80,6 +80,14 @@ def test_something_else_at_the_address_is_said_to_be_no_prometheus() -> None:
     assert "is no Prometheus" in problem.message
 
 
+@pytest.mark.parametrize(
+    "data", [{"result": [1000, "0.4"]}, {"result": [{"metric": {"pod": 7}}]}, {"result": [{"value": ["now", "1"]}]}]
+)
+def test_an_answer_of_another_shape_is_a_retry_and_not_a_crash(data: object) -> None:
+    problem = problem_of(fails(200, json.dumps({"status": "success", "data": data})))
+    assert isinstance(problem, Retry)
+
+
 def test_an_overloaded_server_is_a_retry() -> None:
     assert problem_of(fails(503, "busy")).reason == "PrometheusUnavailable"
 
@@ -144,7 +152,8 @@ def test_names_with_dots_are_matched_literally() -> None:
 
 
 def test_nan_and_infinity_are_no_readings() -> None:
-    rows: Rows = [(TARGET | {"instance": "a"}, "NaN"), (TARGET | {"instance": "b"}, "+Inf")]
+    values = ("NaN", "+Inf", "no number")
+    rows: Rows = [(TARGET | {"instance": value}, value) for value in values]
     assert opened(answers(mfu_only(rows))).latest([JOB], 1000.0) == {}
 
 
