@@ -10,9 +10,10 @@ import pytest
 from tests.cluster import preflight
 from tests.cluster.cluster import Cluster
 from tests.demo.environment import Environment, bring_up, take_down
+from tests.demo.story import NAMESPACE as DEMO
 
-NAMESPACES = ("main-job", "quiet-job", "careful-job", "trouble")
-"""Where the end-to-end tests put baselines."""
+NAMESPACES = (DEMO, "main-job", "quiet-job", "careful-job", "trouble")
+"""Where baselines are: the demo's, which may be up, and those of the end-to-end tests."""
 
 
 @pytest.fixture(scope="session")

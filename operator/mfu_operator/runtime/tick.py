@@ -91,13 +91,14 @@ def _perform(hands: Hands, world: World, effect: Effect, backoff: Backoff) -> tu
 def _after_failure(
     world: World, condition: str, error: MfuError, backoff: Backoff, events: tuple[Event, ...]
 ) -> tuple[Status, tuple[Event, ...]]:
-    due = backoff.due(condition, world.now_s)
     status, failure, told = failed(world, condition, error)
     if failure is None:
         backoff.succeed(condition)
-    elif due:
+        return status, (*events, *told)
+    known = failure in backoff.standing()
+    if backoff.due(condition, world.now_s):
         backoff.fail(failure, world.now_s)
-    return status, (*events, *told) if due else events
+    return status, events if known else (*events, *told)
 
 
 def _condition_of_decision(world: World) -> str:
