@@ -29,7 +29,7 @@ class Outcome:
 
 def random_loop(dice: random.Random, cause: str) -> Loop:
     """A healthy loop; for some causes the one change that they presuppose (loading inline, long buckets)."""
-    scale = dice.uniform(0.6, 2.5)
+    scale = dice.uniform(0.02, 0.04) if cause == "ThreadOversubscription" else dice.uniform(0.6, 2.5)
     forward = (
         Kernel(GEMM, scale * dice.uniform(60, 140), dice.randrange(64, 512)),
         Kernel(FLASH, scale * dice.uniform(40, 90), dice.randrange(64, 512)),

@@ -8,6 +8,7 @@ from mfu_operator.errors import Unreadable
 from mfu_operator.model.account import PARTS, StepAccount
 from mfu_operator.model.trace import NONE, DeviceOps, Ints, Trace
 from mfu_operator.trace import accounting, device_facts, host_account, host_facts
+from mfu_operator.trace.ranks import Collectives, collectives
 from mfu_operator.trace.steps import Steps, find_steps, span
 
 FEW_HIDDEN = 0.05
@@ -26,6 +27,7 @@ class DeviceAccount:
     steps: Steps
     parts: Ints
     mean: StepAccount
+    collectives: Collectives | None = None
 
 
 def accounts(trace: Trace, step_range: str | None = None) -> tuple[DeviceAccount, ...]:
@@ -60,7 +62,7 @@ def _device_account(trace: Trace, device: int, step_range: str | None) -> Device
             **({} if found else {"wholeSteps": 0.0}),
         },
     )
-    return DeviceAccount(device, steps, result.parts, mean)
+    return DeviceAccount(device, steps, result.parts, mean, collectives(ops, steps))
 
 
 def _thread_account(trace: Trace, step_range: str | None) -> DeviceAccount:

@@ -1,7 +1,7 @@
 """Files → Answer. The one door to trace analysis."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -10,7 +10,7 @@ from mfu_operator.errors import Unreadable
 from mfu_operator.model.account import PARTS, StepAccount
 from mfu_operator.model.diagnosis import Diagnosis
 from mfu_operator.model.trace import Trace
-from mfu_operator.trace import answer, formats
+from mfu_operator.trace import answer, formats, ranks
 from mfu_operator.trace.accounts import DeviceAccount, accounts
 from mfu_operator.trace.diagnose import diagnose
 from mfu_operator.trace.difference import difference
@@ -38,12 +38,14 @@ def analyze(traces: Sequence[Path], baseline: Sequence[Path] = (), step_range: s
     """
     reads = read_all(traces, step_range)
     now = mean_account(reads)
+    compared = compare_ranks(reads)
     before = mean_account(read_all(baseline, step_range)) if baseline else None
     return answer.Answer(
         traces=tuple(one.row for one in reads),
         devices=tuple(_device_row(index, device) for index, one in enumerate(reads) for device in one.devices),
         diagnosis=_diagnosis_row(diagnose(now, before)),
         difference=msgspec.UNSET if before is None else difference(now, before),
+        ranks=msgspec.UNSET if compared is None else compared,
     )
 
 
@@ -62,7 +64,29 @@ def mean_account(reads: Sequence[Read]) -> StepAccount:
     every = [device.mean for one in reads for device in one.devices]
     if not every:
         raise Unreadable("NoTrace", "no trace was given; name a file or a folder")
-    return merged(every)
+    mean = merged(every)
+    compared = compare_ranks(reads)
+    return mean if compared is None else replace(mean, facts={**mean.facts, **_rank_facts(compared)})
+
+
+def compare_ranks(reads: Sequence[Read]) -> answer.Ranks | None:
+    """Who waits for whom, where there are several ranks that share collectives."""
+    known = [(one.row.rank, device) for one in reads for device in one.devices if device.collectives is not None]
+    numbers = [rank for rank, _ in known if rank is not None]
+    names = numbers if len(set(numbers)) == len(known) else list(range(len(known)))
+    shared = [device.collectives for _, device in known if device.collectives is not None]
+    return ranks.compare([device.mean for _, device in known], shared, names)
+
+
+def _rank_facts(compared: answer.Ranks) -> dict[str, float | str]:
+    if compared.slowest is None:
+        return {}
+    facts: dict[str, float | str] = {
+        "rankSkewNs": compared.skew_ns,
+        "rankWaitNs": sum(compared.wait_ns.values()) / len(compared.wait_ns),
+        "slowestRank": float(compared.slowest),
+    }
+    return facts if compared.slow_in is None else {**facts, "slowestIn": compared.slow_in}
 
 
 def _read(path: Path, step_range: str | None) -> Read:

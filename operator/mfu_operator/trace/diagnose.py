@@ -27,6 +27,7 @@ WORDS: Mapping[Bottleneck, str] = {
     Bottleneck.KERNEL_BOUND: "compute",
     Bottleneck.HOST_BOUND: "host work and launches with an idle device",
     Bottleneck.COPY_BOUND: "copies that nothing overlaps",
+    Bottleneck.STRAGGLER: "waiting for a slow rank",
 }
 
 LEAST_GROWTH = 0.025
@@ -38,6 +39,9 @@ SIGMAS = 2.0
 
 MOST_UNKNOWN = 1 / 3
 """A diagnosis that rests on more unknown time than this is none."""
+
+MUCH_SKEW = 0.1
+"""Of the step: ranks that wait longer than this for one of them wait for a straggler."""
 
 NOTHING_LOST = 0.03
 """Without a baseline and without a whole step: less than this outside kernels is nothing to name."""
@@ -74,12 +78,14 @@ def _differential(now: StepAccount, baseline: StepAccount) -> Diagnosis:
     if growth <= limit:
         return Diagnosis(None, None, 1.0, (summary, f"less than the {milliseconds(limit)} that counts"), delta_ns=delta)
     groups = {one: sum(delta[part] for part in parts) for one, parts in GROUPS.items()}
+    groups |= _straggling(groups, now, baseline)
     grown = sum(value for value in groups.values() if value > 0) + max(0.0, delta["idleUnknown"])
     if delta["idleUnknown"] > MOST_UNKNOWN * grown:
         return _unknown(now, delta, f"{milliseconds(delta['idleUnknown'])} of the growth cannot be explained")
     bottleneck = max(groups, key=lambda one: groups[one])
     case = Case(now, baseline)
-    evidence = (summary, _part_sentence(bottleneck, now, baseline), *_lesser(groups, bottleneck, limit))
+    said = () if bottleneck is Bottleneck.STRAGGLER else (_part_sentence(bottleneck, now, baseline),)
+    evidence = (summary, *said, *_lesser(groups, bottleneck, limit))
     certainty = (groups[bottleneck] / grown) * (growth / (growth + limit))
     return _with_cause(case, bottleneck, evidence, certainty, delta)
 
@@ -93,9 +99,30 @@ def _absolute(now: StepAccount) -> Diagnosis:
         return Diagnosis(
             None, None, 1.0, (f"compute {_share(groups[Bottleneck.KERNEL_BOUND], now)} of the recorded span",)
         )
+    groups |= _straggling(groups, now, None)
+    if groups.get(Bottleneck.STRAGGLER, 0.0) > MUCH_SKEW * now.mean_ns:
+        share = groups[Bottleneck.STRAGGLER] / now.mean_ns
+        return _with_cause(Case(now, None), Bottleneck.STRAGGLER, (), 0.5 + share, {})
+    groups.pop(Bottleneck.STRAGGLER, None)
     bottleneck = max(groups, key=lambda one: groups[one])
     evidence = (_part_sentence(bottleneck, now, None),)
     return _with_cause(Case(now, None), bottleneck, evidence, groups[bottleneck] / now.mean_ns, {})
+
+
+def _straggling(
+    groups: Mapping[Bottleneck, float], now: StepAccount, baseline: StepAccount | None
+) -> dict[Bottleneck, float]:
+    """Waiting for a slow rank, taken out of communication; what that rank loses counts as the others' wait."""
+    skew, wait = (_fact(now, name) - _fact(baseline, name) for name in ("rankSkewNs", "rankWaitNs"))
+    if skew <= 0:
+        return {}
+    rest = groups[Bottleneck.COMMS_BOUND] - max(0.0, min(wait, groups[Bottleneck.COMMS_BOUND]))
+    return {Bottleneck.STRAGGLER: skew, Bottleneck.COMMS_BOUND: rest}
+
+
+def _fact(account: StepAccount | None, name: str) -> float:
+    value = account.facts.get(name, 0.0) if account is not None else 0.0
+    return 0.0 if isinstance(value, str) else value
 
 
 def _with_cause(
@@ -118,6 +145,7 @@ GENERAL_ADVICE: Mapping[Bottleneck, tuple[str, ...]] = {
     Bottleneck.COMMS_BOUND: ("record every rank, so that waiting can be told from transferring",),
     Bottleneck.KERNEL_BOUND: ("compare the kernels by name: see the difference's table",),
     Bottleneck.HOST_BOUND: ("record with NVTX ranges around the loop's parts to see which one the host is busy in",),
+    Bottleneck.STRAGGLER: ("look at the slowest rank's own trace and node",),
     Bottleneck.COPY_BOUND: ("look for copies that could be asynchronous, pinned or avoided",),
 }
 

@@ -94,8 +94,11 @@ class KinetoStream:
 
     def _salvage(self, offset: int) -> Iterator[bytes]:
         """What a cut gzip file still holds after `offset`; a large read would lose all of it."""
+        blocks: list[bytes] = []
         with contextlib.suppress(EOFError, *DAMAGED):
-            yield from self._read(offset, SALVAGE_BYTES)
+            for block in self._read(offset, SALVAGE_BYTES):
+                blocks.append(block)
+        yield b"".join(blocks)
 
     def _read(self, offset: int, size: int) -> Iterator[bytes]:
         with self._open() as file:

@@ -102,6 +102,10 @@ FAULTS: Mapping[str, tuple[str, Fault]] = {
         ),
     ),
     "PythonOverhead": ("HostBound", lambda loop, lost: replace(loop, python_us=lost)),
+    "ThreadOversubscription": (
+        "HostBound",
+        lambda loop, lost: replace(loop, host_scale=1 + lost / _host_us(loop)),
+    ),
     "PageableCopies": ("CopyBound", lambda loop, lost: replace(loop, h2d_us=loop.h2d_us + lost, pageable=True)),
     "ExtraCopies": ("CopyBound", lambda loop, lost: replace(loop, extra_copies=((8, lost, 64 << 20),))),
     "Offload": (
@@ -116,6 +120,12 @@ FAULTS: Mapping[str, tuple[str, Fault]] = {
 def _device_us(loop: Loop) -> float:
     layers = sum(kernel.us for kernel in loop.forward) * loop.layers * (1 + loop.backward_factor)
     return layers + sum(kernel.us for kernel in loop.optimizer)
+
+
+def _host_us(loop: Loop) -> float:
+    """What the host needs for a step of a loop that waits for the host."""
+    kernels = len(loop.forward) * loop.layers * 2 + len(loop.optimizer)
+    return kernels * (loop.op_us + loop.launch_us)
 
 
 def _peaks(loop: Loop, lost: float, where: tuple[int, ...]) -> tuple[float, ...]:

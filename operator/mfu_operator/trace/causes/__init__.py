@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from mfu_operator.model.diagnosis import Bottleneck
 from mfu_operator.trace.case import Case
-from mfu_operator.trace.causes import communication, compute, copies, host, inputs
+from mfu_operator.trace.causes import communication, compute, copies, host, inputs, straggler
 from mfu_operator.trace.causes.entry import Cause
 
 
@@ -27,6 +27,7 @@ CAUSES: Sequence[Cause] = (
     *compute.CAUSES,
     *host.CAUSES,
     *copies.CAUSES,
+    *straggler.CAUSES,
 )
 
 HARDWARE_BEHIND = {"Throttled": Bottleneck.KERNEL_BOUND, "LinkDegraded": Bottleneck.COPY_BOUND}

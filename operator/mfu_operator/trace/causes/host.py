@@ -6,7 +6,7 @@ from mfu_operator.trace.causes.entry import Cause, Evidence
 
 HOST = ("idleSync", "idleAlloc", "idleHost", "idleLaunch")
 MOST = 0.5
-SLOWER = 1.15
+SLOWER = 1.035
 """Times the median operator: a host on which every operator is so much slower shares its cores."""
 
 NOTICEABLE = 0.3

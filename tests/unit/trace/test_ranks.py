@@ -1,0 +1,93 @@
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from mfu_operator.trace.analyze import analyze
+from mfu_operator.trace.answer import Ranks
+from tests.support.synthetic.kineto_file import KinetoFile
+from tests.support.synthetic.loop import ALLREDUCE, COMM_STREAM, GEMM
+
+MS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Rank:
+    """A rank whose step is compute, then one collective that all ranks leave together."""
+
+    number: int
+    compute_ms: float = 10.0
+    input_ms: float = 0.5
+    clock_ms: float = 0.0
+
+
+def record(ranks: list[Rank], folder: Path, steps: int = 6, transfer_ms: float = 2.0) -> list[Path]:
+    files = {rank.number: KinetoFile(rank=rank.number, world_size=len(ranks)) for rank in ranks}
+    now = 1.0
+    for step in range(steps):
+        leaves = max(now + rank.input_ms + rank.compute_ms for rank in ranks) + transfer_ms
+        for rank in ranks:
+            _step(files[rank.number], rank, step, now, leaves)
+        now = leaves + 0.1
+    return [file.write(folder / f"rank{number}") for number, file in files.items()]
+
+
+def _step(file: KinetoFile, rank: Rank, step: int, begin_ms: float, leaves_ms: float) -> None:
+    begin, leaves = (round((value + rank.clock_ms) * MS) for value in (begin_ms, leaves_ms))
+    ready = begin + round(rank.input_ms * MS)
+    done = ready + round(rank.compute_ms * MS)
+    file.range("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", begin, ready)
+    file.kernel(GEMM, ready, done, file.call("cudaLaunchKernel", ready, ready + 1000))
+    file.kernel(ALLREDUCE, done, leaves, file.call("cudaLaunchKernel", ready + 1000, ready + 2000), COMM_STREAM)
+    file.range(f"ProfilerStep#{step}", begin, leaves)
+
+
+def ranks_of(paths: list[Path]) -> Ranks:
+    found = analyze(paths).ranks
+    assert isinstance(found, Ranks)
+    return found
+
+
+def test_the_rank_that_the_others_wait_for_is_named_with_what_it_is_slow_in(tmp_path: Path) -> None:
+    ranks = [Rank(0), Rank(1), Rank(2, compute_ms=14), Rank(3)]
+    found = analyze(record(ranks, tmp_path))
+    assert isinstance(found.ranks, Ranks)
+    assert (found.ranks.slowest, found.ranks.slow_in, found.ranks.clock) == (2, "compute", "aligned")
+    assert found.ranks.wait_ns["0"] == pytest.approx(4e6, rel=0.01)
+    assert found.ranks.wait_ns["2"] == 0
+    assert (found.diagnosis.bottleneck, found.diagnosis.cause) == ("Straggler", "SlowCompute")
+
+
+def test_a_rank_that_waits_for_its_input_is_slow_in_input(tmp_path: Path) -> None:
+    assert ranks_of(record([Rank(0), Rank(1, input_ms=5.0)], tmp_path)).slow_in == "input"
+
+
+def test_clocks_that_differ_by_an_offset_do_not_matter(tmp_path: Path) -> None:
+    ranks = [Rank(0), Rank(1, compute_ms=13, clock_ms=700.0)]
+    found = ranks_of(record(ranks, tmp_path))
+    assert (found.slowest, found.clock) == (1, "aligned")
+
+
+def test_even_ranks_have_no_straggler(tmp_path: Path) -> None:
+    found = analyze(record([Rank(0), Rank(1)], tmp_path))
+    assert found.diagnosis.bottleneck == "KernelBound"
+
+
+def test_with_a_baseline_growth_is_laid_on_the_straggler_and_not_on_communication(tmp_path: Path) -> None:
+    even = [Rank(number) for number in range(4)]
+    for folder in ("before", "now"):
+        (tmp_path / folder).mkdir()
+    before = record(even, tmp_path / "before")
+    now = record([*even[:3], replace(even[3], compute_ms=13)], tmp_path / "now")
+    found = analyze(now, before)
+    assert (found.diagnosis.bottleneck, found.diagnosis.cause) == ("Straggler", "SlowCompute")
+    assert any("rank 3" in one for one in found.diagnosis.evidence)
+
+
+def test_ranks_whose_collectives_do_not_match_are_not_compared(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    one = record([Rank(0)], tmp_path)
+    two = record([Rank(1)], tmp_path / "other", steps=8)
+    found = ranks_of([*one, *two])
+    assert found.slowest is None
+    assert "cannot be matched" in found.evidence
