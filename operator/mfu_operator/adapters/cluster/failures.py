@@ -1,5 +1,6 @@
 """What the Kubernetes client raises, as errors named for what to do next."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -22,23 +23,25 @@ def translated(doing: str) -> Iterator[None]:
     try:
         yield
     except ApiException as error:
-        detail = error.reason or "no reason given"
+        detail = _server_message(error) or error.reason or "no reason given"
         if error.status in REFUSED:
             raise Stall(
                 "ClusterAccessDenied",
-                f"{doing}: the API server refused ({error.status} {detail}); the operator's "
-                "role lacks this right: compare with the chart's RBAC and watchNamespaces",
+                f"{doing}: the API server refused ({error.status}: {detail}); where a right is "
+                "missing, compare the operator's role with the chart's RBAC and watchNamespaces",
             ) from error
         if error.status in INVALID:
-            raise Stall("ClusterRefused", f"{doing}: {_server_message(error) or detail}") from error
-        raise Retry("ClusterUnreachable", f"{doing}: the API server answered {error.status} {detail}") from error
+            raise Stall("ClusterRefused", f"{doing}: {detail}") from error
+        raise Retry("ClusterUnreachable", f"{doing}: the API server answered {error.status}: {detail}") from error
     except HTTPError as error:
         raise Retry("ClusterUnreachable", f"{doing}: {type(error).__name__}; is the API server reachable?") from error
 
 
 def _server_message(error: ApiException) -> str | None:
-    body = error.body if isinstance(error.body, str) else ""
-    marker = '"message":"'
-    if marker not in body:
+    """What the server said, out of the Status object in its answer; None where the answer is none."""
+    try:
+        status = json.loads(error.body or "")
+    except (TypeError, ValueError):
         return None
-    return body.split(marker, 1)[1].split('","', 1)[0][:500]
+    message = status.get("message") if isinstance(status, dict) else None
+    return message[:500] if isinstance(message, str) else None

@@ -2,9 +2,9 @@
 
 import base64
 import json
+import time
 import uuid
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any, cast
 
 from kubernetes import client, config
@@ -13,7 +13,7 @@ from kubernetes.config.config_exception import ConfigException
 
 from mfu_operator.adapters.cluster.failures import translated
 from mfu_operator.adapters.cluster.kinds import kind_of
-from mfu_operator.adapters.cluster.pods import pod_of, profiling_job_of, unix_time
+from mfu_operator.adapters.cluster.pods import micro_time, pod_of, profiling_job_of, unix_time
 from mfu_operator.errors import Stall
 from mfu_operator.model.baseline import WorkloadRef
 from mfu_operator.model.condition import Event
@@ -151,13 +151,12 @@ class KubernetesCluster:
 
     def post(self, regarding: Mapping[str, Any], event: Event) -> None:
         """Post an Event on an object (apiVersion, kind, namespace, name, uid)."""
-        now = datetime.now(UTC)
         body: Any = {
             "metadata": {
                 "name": f"{regarding['name'][:40]}.{uuid.uuid4().hex[:16]}",
                 "namespace": regarding["namespace"],
             },
-            "eventTime": now.isoformat(timespec="microseconds").replace("+00:00", "Z"),
+            "eventTime": micro_time(time.time()),
             "reportingController": COMPONENT,
             "reportingInstance": COMPONENT,
             "action": "Reconcile",

@@ -1,15 +1,18 @@
 """One of several replicas acts: whoever holds the Lease. Every effect is an idempotent ensure all the same."""
 
-from datetime import UTC, datetime
 from typing import Any
 
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
 from mfu_operator.adapters.cluster.failures import translated
+from mfu_operator.adapters.cluster.pods import micro_time
 
 LEASE_DURATION_S = 15
 """As the Kubernetes controllers' own: a dead leader is replaced within this time."""
+
+REQUEST_TIMEOUT_S = 4.0
+"""A renewal that hangs must not leave this replica acting on a Lease that another one has taken."""
 
 
 class Leadership:
@@ -44,32 +47,35 @@ class Leadership:
             lease = self._read()
             if lease is not None and lease.spec.holder_identity == self._identity:
                 lease.spec.holder_identity = ""
-                self._leases.replace_namespaced_lease(self._name, self._namespace, lease)
+                self._leases.replace_namespaced_lease(
+                    self._name, self._namespace, lease, _request_timeout=REQUEST_TIMEOUT_S
+                )
 
     def _read(self) -> Any:
         try:
-            return self._leases.read_namespaced_lease(self._name, self._namespace)
+            return self._leases.read_namespaced_lease(self._name, self._namespace, _request_timeout=REQUEST_TIMEOUT_S)
         except ApiException as error:
             if error.status == 404:
                 return None
             raise
 
     def _write(self, version: str | None, now_s: float, transitions: int) -> bool:
-        now = datetime.fromtimestamp(now_s, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
         body: Any = {
             "metadata": {"name": self._name, "namespace": self._namespace, "resourceVersion": version},
             "spec": {
                 "holderIdentity": self._identity,
                 "leaseDurationSeconds": LEASE_DURATION_S,
-                "renewTime": now,
+                "renewTime": micro_time(now_s),
                 "leaseTransitions": transitions,
             },
         }
         try:
             if version is None:
-                self._leases.create_namespaced_lease(self._namespace, body)
+                self._leases.create_namespaced_lease(self._namespace, body, _request_timeout=REQUEST_TIMEOUT_S)
             else:
-                self._leases.replace_namespaced_lease(self._name, self._namespace, body)
+                self._leases.replace_namespaced_lease(
+                    self._name, self._namespace, body, _request_timeout=REQUEST_TIMEOUT_S
+                )
         except ApiException as error:
             if error.status == 409:
                 return False

@@ -1,7 +1,7 @@
 """What a pod's object says, as values."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from mfu_operator.model.workload import JobPhase, Pod, ProfilingJob
@@ -15,6 +15,12 @@ START_FAILURES = ("CreateContainerConfigError", "CreateContainerError", "RunCont
 def unix_time(text: str | None) -> float | None:
     """RFC 3339 text as Unix seconds."""
     return None if not text else datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+
+
+def micro_time(time_s: float) -> str:
+    """Unix seconds as the API's MicroTime, which must show its microseconds; the client drops them where they are 0."""
+    moment = datetime.fromtimestamp(time_s, UTC)
+    return moment.replace(microsecond=moment.microsecond or 1).isoformat().replace("+00:00", "Z")
 
 
 def pod_of(manifest: Manifest) -> Pod:
@@ -62,12 +68,15 @@ def profiling_job_of(job: Manifest, pods: Sequence[Manifest]) -> ProfilingJob:
     if pod is None:
         return ProfilingJob(name, JobPhase.WAITING, created_at)
     waiting = _why_waiting(pod)
-    phase = (
-        JobPhase.RUNNING if waiting is None and pod.get("status", {}).get("phase") != "Pending" else JobPhase.WAITING
-    )
-    if waiting is None and node is not None:
-        phase = JobPhase.RUNNING
+    phase = JobPhase.RUNNING if waiting is None and _begun(pod) else JobPhase.WAITING
     return ProfilingJob(name, phase, created_at, None, node, None, *(waiting or (None, None)))
+
+
+def _begun(pod: Manifest) -> bool:
+    """Whether a container of it runs or ran: a pod is Pending until its init containers are done."""
+    status = pod.get("status", {})
+    containers = [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
+    return any(_deep(each, "state", state) for each in containers for state in ("running", "terminated"))
 
 
 def _result(pod: Manifest | None) -> str | None:

@@ -1,0 +1,288 @@
+"""What every cluster does: the double, and a real API server with a kubelet behind it."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+from uuid import uuid4
+
+import pytest
+from kubernetes import client, config
+
+from mfu_operator.adapters.cluster import KubernetesCluster, Leadership
+from mfu_operator.adapters.cluster.lease import LEASE_DURATION_S
+from mfu_operator.errors import Stall
+from mfu_operator.model.baseline import WorkloadRef
+from mfu_operator.model.condition import Event
+from mfu_operator.model.workload import JobPhase, Pod, Workload
+from mfu_operator.ports import Cluster
+from tests.support.cluster_double import ClusterDouble
+
+IMAGE = "registry.invalid/nobody@sha256:" + "0" * 64
+PATIENCE_S = 60.0
+
+
+class Arena(Protocol):
+    """A cluster with one namespace, in which a person makes objects."""
+
+    namespace: str
+
+    @property
+    def cluster(self) -> Cluster: ...
+    def run(self, name: str) -> None: ...
+    def keep_secret(self, name: str, data: dict[str, str]) -> None: ...
+    def jobs(self) -> list[str]: ...
+    def events(self) -> list[tuple[str, str, str]]: ...
+
+
+def job(namespace: str, name: str, **spec: Any) -> dict[str, Any]:
+    """A Job whose image nobody can pull."""
+    container = {"name": "train", "image": IMAGE, "imagePullPolicy": "Never", "command": ["true"]}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": namespace, "labels": {"team": "a"}, "annotations": {"note": "mine"}},
+        "spec": {
+            "backoffLimit": 0,
+            "template": {
+                "metadata": {"labels": {"app": "gpt"}},
+                "spec": {"restartPolicy": "Never", "containers": [container], **spec},
+            },
+        },
+    }
+
+
+class DoubleArena:
+    namespace = "contract-double"
+
+    def __init__(self) -> None:
+        self.cluster = ClusterDouble()
+
+    def run(self, name: str) -> None:
+        manifest = job(self.namespace, name)
+        self.cluster.workloads["Job", self.namespace, name] = Workload(
+            uuid4().hex,
+            time.time(),
+            manifest["spec"]["template"],
+            manifest["metadata"]["labels"],
+            manifest["metadata"]["annotations"],
+            (Pod(f"{name}-x", "node", "Pending", False, None, 0, (IMAGE,)),),
+        )
+
+    def keep_secret(self, name: str, data: dict[str, str]) -> None:
+        self.cluster.secrets[self.namespace, name] = data
+
+    def jobs(self) -> list[str]:
+        return [name for _, name in self.cluster.jobs]
+
+    def events(self) -> list[tuple[str, str, str]]:
+        return [(event.kind, event.reason, event.message) for _, event in self.cluster.events]
+
+
+class RealArena:
+    def __init__(self, api: client.ApiClient, namespace: str) -> None:
+        self.namespace = namespace
+        self.cluster = KubernetesCluster(api)
+        self._core, self._batch = client.CoreV1Api(api), client.BatchV1Api(api)
+        self._events = client.EventsV1Api(api)
+
+    def run(self, name: str) -> None:
+        self._batch.create_namespaced_job(self.namespace, job(self.namespace, name))
+
+    def keep_secret(self, name: str, data: dict[str, str]) -> None:
+        body = {"metadata": {"name": name}, "stringData": data}
+        self._core.create_namespaced_secret(self.namespace, body)
+
+    def jobs(self) -> list[str]:
+        return [each.metadata.name for each in self._batch.list_namespaced_job(self.namespace).items]
+
+    def events(self) -> list[tuple[str, str, str]]:
+        answer = self._events.list_namespaced_event(self.namespace, _preload_content=False)
+        found = json.loads(answer.data)["items"]
+        ours = [each for each in found if each["reportingController"] == "mfu-operator"]
+        return [(each["type"], each["reason"], each["note"]) for each in ours]
+
+
+@pytest.fixture(scope="module")
+def api(request: pytest.FixtureRequest) -> client.ApiClient:
+    environment = request.getfixturevalue("environment")
+    return config.new_client_from_config(str(environment.cluster.kubeconfig))
+
+
+@pytest.fixture(scope="module")
+def namespace(api: client.ApiClient) -> Iterator[str]:
+    name = f"contract-{uuid4().hex[:8]}"
+    core = client.CoreV1Api(api)
+    core.create_namespace({"metadata": {"name": name}})
+    yield name
+    core.delete_namespace(name)
+
+
+REAL = pytest.param("real", marks=pytest.mark.cluster)
+
+
+@pytest.fixture(params=["double", REAL])
+def arena(request: pytest.FixtureRequest) -> Arena:
+    if request.param == "double":
+        return DoubleArena()
+    return RealArena(request.getfixturevalue("api"), request.getfixturevalue("namespace"))
+
+
+def unique(stem: str) -> str:
+    return f"{stem}-{uuid4().hex[:6]}"
+
+
+def awaited(look: Callable[[], Any], holds: Callable[[Any], bool]) -> Any:
+    """The first look that holds; the last one where none does in time."""
+    ends_s = time.monotonic() + PATIENCE_S
+    while not holds(found := look()) and time.monotonic() < ends_s:
+        time.sleep(0.2)
+    return found
+
+
+def ref(arena: Arena, name: str, **changes: str) -> WorkloadRef:
+    return WorkloadRef(
+        **({"api_version": "batch/v1", "kind": "Job", "namespace": arena.namespace, "name": name} | changes)
+    )
+
+
+def test_a_workload_comes_with_its_template_its_marks_and_its_pods(arena: Arena) -> None:
+    name = unique("gpt")
+    arena.run(name)
+    found = awaited(lambda: arena.cluster.workload(ref(arena, name)), lambda it: bool(it and it.pods))
+    assert found is not None
+    assert found.template["spec"]["containers"][0]["image"] == IMAGE
+    assert found.labels["team"] == "a"
+    assert found.annotations["note"] == "mine"
+    assert abs(found.created_at - time.time()) < PATIENCE_S
+    (pod,) = found.pods
+    assert pod.name.startswith(name)
+    assert (pod.phase, pod.ready, pod.started_at, pod.images) == ("Pending", False, None, (IMAGE,))
+
+
+def test_a_workload_that_is_not_there_is_none(arena: Arena) -> None:
+    assert arena.cluster.workload(ref(arena, "nobody")) is None
+
+
+def test_a_kind_that_nobody_knows_is_refused_with_those_that_are_known(arena: Arena) -> None:
+    with pytest.raises(Stall) as raised:
+        arena.cluster.workload(ref(arena, "gpt", kind="Deployment", api_version="apps/v1"))
+    assert raised.value.reason == "UnknownKind"
+    assert "PyTorchJob" in raised.value.message
+
+
+def test_a_kind_whose_definition_is_not_installed_has_no_such_object(arena: Arena) -> None:
+    assert arena.cluster.workload(ref(arena, "gpt", kind="PyTorchJob", api_version="kubeflow.org/v1")) is None
+
+
+def test_the_same_job_twice_is_one_job(arena: Arena) -> None:
+    name = unique("mfu")
+    arena.cluster.ensure_job(job(arena.namespace, name))
+    arena.cluster.ensure_job(job(arena.namespace, name))
+    assert arena.jobs().count(name) == 1
+
+
+def test_a_new_job_waits(arena: Arena) -> None:
+    name = unique("mfu")
+    arena.cluster.ensure_job(job(arena.namespace, name))
+    found = arena.cluster.profiling_job(arena.namespace, name)
+    assert found is not None
+    assert (found.name, found.phase, found.finished_at, found.result) == (name, JobPhase.WAITING, None, None)
+
+
+def test_a_job_that_is_not_there_is_none_and_deleted_already(arena: Arena) -> None:
+    assert arena.cluster.profiling_job(arena.namespace, "nobody") is None
+    arena.cluster.delete_job(arena.namespace, "nobody")
+
+
+def test_a_deleted_job_is_gone(arena: Arena) -> None:
+    name = unique("mfu")
+    arena.cluster.ensure_job(job(arena.namespace, name))
+    arena.cluster.delete_job(arena.namespace, name)
+    assert awaited(lambda: arena.cluster.profiling_job(arena.namespace, name), lambda it: it is None) is None
+
+
+def test_a_secret_is_read_as_it_was_written(arena: Arena) -> None:
+    name = unique("forge")
+    arena.keep_secret(name, {"token": "t0ken with spaces ü", "username": "bot"})
+    assert dict(arena.cluster.secret(arena.namespace, name)) == {"token": "t0ken with spaces ü", "username": "bot"}
+
+
+def test_a_missing_secret_is_named_with_its_namespace(arena: Arena) -> None:
+    with pytest.raises(Stall) as raised:
+        arena.cluster.secret(arena.namespace, "nobody")
+    assert raised.value.reason == "CredentialsMissing"
+    assert "'nobody'" in raised.value.message
+    assert arena.namespace in raised.value.message
+
+
+def test_an_event_is_told_on_its_object(arena: Arena) -> None:
+    regarding = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "namespace": arena.namespace,
+        "name": unique("gpt"),
+        "uid": str(uuid4()),
+    }
+    event = Event("Warning", "Regressed", f"MFU 0.381 for 12 min {uuid4().hex}")
+    arena.cluster.post(regarding, event)
+    arena.cluster.post(regarding, Event("Normal", "Recovered", "x" * 5000))
+    assert ("Warning", "Regressed", event.message) in arena.events()
+
+
+REASONS = [
+    ("ImagePullFailed", {}),
+    ("JobUnschedulable", {"nodeSelector": {"contract": "no-such-node"}}),
+]
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize(("reason", "spec"), REASONS, ids=[row[0] for row in REASONS])
+def test_a_real_job_that_cannot_start_says_why(
+    api: client.ApiClient, namespace: str, reason: str, spec: dict[str, Any]
+) -> None:
+    cluster, name = KubernetesCluster(api), unique("mfu")
+    cluster.ensure_job(job(namespace, name, **spec))
+    found = awaited(lambda: cluster.profiling_job(namespace, name), lambda it: it is not None and it.reason is not None)
+    assert found is not None
+    assert (found.phase, found.reason) == (JobPhase.WAITING, reason)
+    assert found.message
+
+
+@pytest.mark.cluster
+def test_what_the_api_server_refuses_is_told_in_its_own_words(api: client.ApiClient, namespace: str) -> None:
+    with pytest.raises(Stall) as raised:
+        KubernetesCluster(api).ensure_job(job(namespace, "Not_A_Name"))
+    assert raised.value.reason == "ClusterRefused"
+    assert 'Invalid value: "Not_A_Name"' in raised.value.message
+
+
+@pytest.fixture
+def lease_name() -> str:
+    return unique("lease")
+
+
+@pytest.mark.cluster
+def test_of_two_replicas_one_holds_the_lease_until_it_is_released(
+    api: client.ApiClient, namespace: str, lease_name: str
+) -> None:
+    first, second = (Leadership(api, namespace, lease_name, name) for name in ("a", "b"))
+    assert first.hold(1000.0)
+    assert not second.hold(1001.0)
+    assert first.hold(1005.0)
+    first.release()
+    assert second.hold(1006.0)
+    assert not first.hold(1007.0)
+
+
+@pytest.mark.cluster
+def test_a_dead_leader_is_replaced_after_the_leases_time(
+    api: client.ApiClient, namespace: str, lease_name: str
+) -> None:
+    first, second = (Leadership(api, namespace, lease_name, name) for name in ("a", "b"))
+    assert first.hold(1000.0)
+    assert not second.hold(1000.0 + LEASE_DURATION_S - 0.1)
+    assert second.hold(1000.0 + LEASE_DURATION_S + 0.1)
+    assert not first.hold(1000.0 + LEASE_DURATION_S + 1)
+    first.release()
+    assert second.hold(1000.0 + LEASE_DURATION_S + 2)
