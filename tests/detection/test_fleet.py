@@ -44,7 +44,7 @@ def test_the_simulated_rule_and_the_operators_alarm_at_the_same_time(loss: float
     assert np.all(np.abs(ours[seen] - theirs[seen]) <= 4)
 
 
-@pytest.mark.parametrize(("profile", "at_most_min"), zip(PROFILES, (8.5, 8.5, 14.0), strict=True))
+@pytest.mark.parametrize(("profile", "at_most_min"), list(zip(PROFILES, (8.5, 8.5, 14.0), strict=True)))
 def test_five_per_cent_is_seen_within_minutes(profile: Profile, at_most_min: float) -> None:
     found = delay(profile, 0.05, detectors()["mfu-operator"], jobs=300)
     assert found.median_min <= at_most_min

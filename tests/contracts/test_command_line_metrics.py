@@ -1,0 +1,68 @@
+"""The commands that ask a real Prometheus: replay of a job's history, and doctor."""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from mfu_operator.cli.doctor import doctor_command
+from mfu_operator.cli.replay import replay_command
+from tests.support.prometheus_server import available, sample, serving
+
+MANIFEST = """
+apiVersion: mfu-operator.io/v1alpha1
+kind: TrainingBaseline
+metadata: {name: gpt, namespace: team-a}
+spec:
+  workload: {apiVersion: batch/v1, kind: Job, name: gpt}
+  comparable: {model: gpt, globalBatch: 256}
+  baseline: {values: {mfu: 0.46}}
+"""
+TARGET = {"namespace": "team-a", "job_name": "gpt", "pod": "gpt-abcde", "instance": "10.0.0.1:9400"}
+HOUR = 3600.0
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Two hours of a job that became 12 % slower an hour ago."""
+    if not available():
+        pytest.skip("prometheus and promtool are not installed")
+    end_s = time.time()
+    times = [end_s - 2 * HOUR + 15.0 * index for index in range(480)]
+    mfu = [sample("mfu_probe_mfu_ratio", TARGET, 0.46 if t < end_s - HOUR else 0.405, t) for t in times]
+    steps = [sample("mfu_probe_steps_total", TARGET, float(10 * index), t) for index, t in enumerate(times)]
+    info = [sample("mfu_probe_info", TARGET | {"model": "gpt", "global_batch": "512"}, 1.0, t) for t in times]
+    families = [
+        ("mfu_probe_mfu_ratio", "gauge", mfu),
+        ("mfu_probe_steps", "counter", steps),
+        ("mfu_probe_info", "gauge", info),
+    ]
+    with serving(families, tmp_path_factory.mktemp("prometheus")) as url:
+        yield url
+
+
+@pytest.fixture
+def manifest(tmp_path: Path) -> str:
+    path = tmp_path / "baseline.yaml"
+    path.write_text(MANIFEST)
+    return str(path)
+
+
+def test_replay_reads_the_jobs_history(address: str, manifest: str) -> None:
+    arguments = ["--baseline", manifest, "--prometheus", address, "--since", "3h", "-o", "json"]
+    result = CliRunner().invoke(replay_command, arguments, catch_exceptions=False)
+    told = json.loads(result.output)
+    assert [event["event"] for event in told["events"]] == ["Regressed", "Confirmed"]
+    assert told["events"][0]["drop"] == pytest.approx(1 - 0.405 / 0.46, abs=1e-4)
+    assert told["summary"]["readings"] == 480
+
+
+def test_doctor_tells_what_came_back_and_what_differs(address: str, manifest: str) -> None:
+    arguments = ["--baseline", manifest, "--prometheus", address]
+    output = CliRunner().invoke(doctor_command, arguments, catch_exceptions=False).output
+    assert "ok  mfu       1 series of 1 pods, 0.405 … 0.405" in output
+    assert "no series is called mfu_probe_phase" in output
+    assert "→ NotComparable: global batch 512 instead of 256" in output
