@@ -1,0 +1,196 @@
+"""What pods and Jobs say, in the shapes in which the API server has them."""
+
+from typing import Any
+
+import pytest
+
+from mfu_operator.adapters.cluster.kinds import kind_of
+from mfu_operator.adapters.cluster.pods import micro_time, pod_of, profiling_job_of, unix_time
+from mfu_operator.model.workload import JobPhase, ProfilingJob
+
+CREATED = "2026-11-21T07:00:00Z"
+DIGEST = "sha256:" + "a" * 64
+
+
+def job(condition: str | None = None, reason: str = "", message: str = "") -> dict[str, Any]:
+    conditions = [
+        {"type": "SuccessCriteriaMet" if condition == "Complete" else "FailureTarget", "status": "True"},
+        {"type": condition, "status": "True", "reason": reason, "message": message,
+         "lastTransitionTime": "2026-11-21T07:05:00Z"},
+    ]  # fmt: skip
+    return {
+        "metadata": {"name": "mfu-gpt-1-a1", "creationTimestamp": CREATED},
+        "status": {"conditions": conditions} if condition else {},
+    }
+
+
+def pod(phase: str = "Pending", created: str = CREATED, node: str | None = "node-1", **status: Any) -> dict[str, Any]:
+    return {
+        "metadata": {"name": "mfu-gpt-1-a1-x", "creationTimestamp": created},
+        "spec": {"containers": [{"name": "mfu-analyze", "image": "profiler:1"}]} | ({"nodeName": node} if node else {}),
+        "status": {"phase": phase, **status},
+    }
+
+
+def container(name: str, image: str = "gpt:1", **state: Any) -> dict[str, Any]:
+    return {"name": name, "image": image, "state": state}
+
+
+def terminated(name: str, code: int, message: str | None = None) -> dict[str, Any]:
+    ended = {"exitCode": code, "reason": "Completed" if code == 0 else "Error"}
+    return container(name, terminated=ended | ({"message": message} if message else {}))
+
+
+UNSCHEDULED = {
+    "type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+    "message": "0/4 nodes are available: 4 Insufficient nvidia.com/gpu.",
+}  # fmt: skip
+EVICTED = pod("Failed", reason="Evicted", message="The node was low on resource: memory.")
+PULLING = container("train", waiting={"reason": "ImagePullBackOff", "message": 'Back-off pulling image "gpt:1"'})
+NO_CONFIG = container(
+    "train", waiting={"reason": "CreateContainerConfigError", "message": 'configmap "train" not found'}
+)
+RUNNING = {"startedAt": "2026-11-21T07:01:00Z"}
+BACKOFF = ("BackoffLimitExceeded", "Job has reached the specified backoff limit")
+DEADLINE = ("DeadlineExceeded", "Job was active longer than specified deadline")
+
+SEEN: list[tuple[str, dict[str, Any], list[dict[str, Any]], JobPhase, str | None]] = [
+    ("no pod yet", job(), [], JobPhase.WAITING, None),
+    ("not scheduled", job(), [pod(node=None, conditions=[UNSCHEDULED])], JobPhase.WAITING, "JobUnschedulable"),
+    ("scheduled, nothing begun", job(), [pod()], JobPhase.WAITING, None),
+    ("pulling", job(), [pod(initContainerStatuses=[PULLING])], JobPhase.WAITING, "ImagePullFailed"),
+    ("a ConfigMap is missing", job(), [pod(initContainerStatuses=[NO_CONFIG])], JobPhase.WAITING, "JobFailed"),
+    ("records", job(), [pod(initContainerStatuses=[container("train", running=RUNNING)])], JobPhase.RUNNING, None),
+    ("has recorded", job(), [pod(initContainerStatuses=[terminated("train", 0)])], JobPhase.RUNNING, None),
+    ("analyzes", job(), [pod("Running", containerStatuses=[container("a", running=RUNNING)])], JobPhase.RUNNING, None),
+    ("done", job("Complete"), [pod("Succeeded", containerStatuses=[terminated("mfu-analyze", 0, "{}")])],
+     JobPhase.SUCCEEDED, None),
+    ("evicted", job("Failed", *BACKOFF), [EVICTED], JobPhase.FAILED, "JobEvicted"),
+    ("deadline", job("Failed", *DEADLINE), [pod("Failed")], JobPhase.FAILED, "DeadlineExceeded"),
+    ("deadline, pod deleted", job("Failed", *DEADLINE), [], JobPhase.FAILED, "DeadlineExceeded"),
+    ("deadline, never scheduled", job("Failed", *DEADLINE), [pod(node=None, conditions=[UNSCHEDULED])],
+     JobPhase.FAILED, "JobUnschedulable"),
+    ("the copy failed", job("Failed", *BACKOFF), [pod("Failed", initContainerStatuses=[terminated("train", 137)])],
+     JobPhase.FAILED, "JobFailed"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("manifest", "pods", "phase", "reason"), [row[1:] for row in SEEN], ids=[row[0] for row in SEEN]
+)
+def test_a_profiling_job_is_where_its_pod_says(
+    manifest: dict[str, Any], pods: list[dict[str, Any]], phase: JobPhase, reason: str | None
+) -> None:
+    found = profiling_job_of(manifest, pods)
+    assert (found.phase, found.reason) == (phase, reason)
+
+
+def message_of(manifest: dict[str, Any], *pods: dict[str, Any]) -> str:
+    return profiling_job_of(manifest, pods).message or ""
+
+
+def test_a_failure_carries_the_clusters_own_words() -> None:
+    assert "Insufficient nvidia.com/gpu" in message_of(job(), pod(node=None, conditions=[UNSCHEDULED]))
+    assert "low on resource: memory" in message_of(job("Failed", *BACKOFF), EVICTED)
+    assert "image gpt:1: Back-off pulling" in message_of(job(), pod(initContainerStatuses=[PULLING]))
+    assert 'configmap "train" not found' in message_of(job(), pod(initContainerStatuses=[NO_CONFIG]))
+    assert "spec.profiling.deadline" in message_of(job("Failed", *DEADLINE))
+    assert "exit code 137" in message_of(
+        job("Failed", *BACKOFF), pod("Failed", initContainerStatuses=[terminated("train", 137)])
+    )
+
+
+def test_a_job_that_failed_without_a_pod_says_what_the_job_says() -> None:
+    assert message_of(job("Failed", *BACKOFF)) == BACKOFF[1]
+
+
+def test_a_finished_job_brings_its_termination_message_node_and_times() -> None:
+    done = pod("Succeeded", containerStatuses=[terminated("mfu-analyze", 0, '{"v":1}')])
+    assert profiling_job_of(job("Complete"), [done]) == ProfilingJob(
+        "mfu-gpt-1-a1", JobPhase.SUCCEEDED, 1795244400.0, 1795244700.0, "node-1", '{"v":1}'
+    )
+
+
+def test_a_failed_analysis_brings_its_words_too() -> None:
+    bad = pod("Failed", containerStatuses=[terminated("mfu-analyze", 1, '{"error":{}}')])
+    assert profiling_job_of(job("Failed", *BACKOFF), [bad]).result == '{"error":{}}'
+
+
+def test_of_several_pods_the_newest_speaks() -> None:
+    newer = pod(created="2026-11-21T07:02:00Z", initContainerStatuses=[container("train", running=RUNNING)])
+    assert profiling_job_of(job(), [newer, EVICTED]).phase is JobPhase.RUNNING
+
+
+def run_pod(image: str, **status: Any) -> dict[str, Any]:
+    return {
+        "metadata": {"name": "gpt-x"},
+        "spec": {"nodeName": "node-1", "containers": [{"name": "train", "image": image}]},
+        "status": {"phase": "Running", **status},
+    }
+
+
+def test_a_running_pod_tells_its_start_its_restarts_and_its_images() -> None:
+    status = container("train", running=RUNNING) | {"ready": True, "restartCount": 2, "imageID": f"reg/gpt@{DIGEST}"}
+    found = pod_of(run_pod("gpt:1", containerStatuses=[status]))
+    assert (found.node, found.phase, found.ready, found.restarts) == ("node-1", "Running", True, 2)
+    assert found.started_at == unix_time("2026-11-21T07:01:00Z")
+    assert found.images == (f"reg/gpt@{DIGEST}",)
+
+
+def test_a_digest_in_the_spec_is_believed_before_the_runtimes_id() -> None:
+    status = container("train", running=RUNNING) | {"imageID": "reg/gpt@sha256:" + "b" * 64}
+    assert pod_of(run_pod(f"reg/gpt@{DIGEST}", containerStatuses=[status])).images == (f"reg/gpt@{DIGEST}",)
+
+
+def test_a_pod_of_which_nothing_is_known_yet_is_not_ready() -> None:
+    found = pod_of(run_pod("gpt:1"))
+    assert (found.ready, found.started_at, found.images) == (False, None, ("gpt:1",))
+
+
+@pytest.mark.parametrize("time_s", [1000.0, 1000.25, 1795244400.123456])
+def test_a_micro_time_shows_its_microseconds_even_where_there_are_none(time_s: float) -> None:
+    text = micro_time(time_s)
+    assert text.endswith("Z")
+    assert len(text.partition(".")[2]) == 7
+    assert unix_time(text) == pytest.approx(time_s, abs=2e-6)
+
+
+TEMPLATE = {"spec": {"containers": [{"name": "train"}]}}
+MANIFESTS: list[tuple[str, str, dict[str, Any], str]] = [
+    ("batch/v1", "Job", {"spec": {"template": TEMPLATE}}, "batch.kubernetes.io/job-name=gpt"),
+    ("jobset.x-k8s.io/v1alpha2", "JobSet",
+     {"spec": {"replicatedJobs": [{"template": {"spec": {"template": TEMPLATE}}}]}},
+     "jobset.sigs.k8s.io/jobset-name=gpt"),
+    ("kubeflow.org/v1", "PyTorchJob",
+     {"spec": {"pytorchReplicaSpecs": {"Master": {"template": {}}, "Worker": {"template": TEMPLATE}}}},
+     "training.kubeflow.org/job-name=gpt"),
+    ("kubeflow.org/v2beta1", "MPIJob",
+     {"spec": {"mpiReplicaSpecs": {"Launcher": {"template": {}}, "Worker": {"template": TEMPLATE}}}},
+     "training.kubeflow.org/job-name=gpt"),
+    ("ray.io/v1", "RayJob",
+     {"spec": {"rayClusterSpec": {"workerGroupSpecs": [{"template": TEMPLATE}]}},
+      "status": {"rayClusterName": "gpt-raycluster-x"}},
+     "ray.io/cluster=gpt-raycluster-x"),
+    ("batch.volcano.sh/v1alpha1", "Job", {"spec": {"tasks": [{"template": {}}, {"template": TEMPLATE}]}},
+     "volcano.sh/job-name=gpt"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "manifest", "selector"), MANIFESTS, ids=[f"{row[0]} {row[1]}" for row in MANIFESTS]
+)
+def test_every_kind_tells_its_template_and_how_its_pods_are_found(
+    api_version: str, kind: str, manifest: dict[str, Any], selector: str
+) -> None:
+    found = kind_of(api_version, kind)
+    assert found is not None
+    whole = {"metadata": {"name": "gpt"}} | manifest
+    assert found.template(whole) == TEMPLATE
+    assert f"{found.pod_label}={found.label_value(whole)}" == selector
+
+
+@pytest.mark.parametrize("row", MANIFESTS, ids=[f"{row[0]} {row[1]}" for row in MANIFESTS])
+def test_an_empty_object_of_any_kind_has_no_template(row: tuple[str, str, dict[str, Any], str]) -> None:
+    found = kind_of(row[0], row[1])
+    assert found is not None
+    assert not found.template({"metadata": {"name": "gpt"}, "spec": {}})
