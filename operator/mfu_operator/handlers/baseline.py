@@ -15,6 +15,7 @@ from mfu_operator.errors import MfuError, Stall, Unreadable
 from mfu_operator.handlers.shell import Shell
 from mfu_operator.model.condition import Condition, Event
 from mfu_operator.model.incident import Status
+from mfu_operator.reconcile.conclude import Failure
 from mfu_operator.reconcile.world import Identity
 from mfu_operator.runtime import telemetry
 from mfu_operator.runtime.tick import tick
@@ -50,7 +51,7 @@ def _reconcile(shell: Shell, body: kopf.Body, patch: kopf.Patch) -> None:
     try:
         before = codec.decode(written)
     except Unreadable as error:
-        _post(shell, identity, Event("Warning", error.reason, error.message))
+        _unreadable(shell, identity, error)
         return
     with telemetry.TICKS.time():
         after, events = _ticked(shell, identity, body, before)
@@ -86,6 +87,14 @@ def _hopeless(identity: Identity, before: Status, error: Stall) -> tuple[Status,
     )
     status = replace(before, observed_generation=identity.generation, conditions=conditions)
     return status, (Event("Warning", error.reason, error.message),)
+
+
+def _unreadable(shell: Shell, identity: Identity, error: Unreadable) -> None:
+    """A status that a newer operator wrote is left as it is; said now and then, as there is no place to note it."""
+    backoff, now_s = shell.backoff(identity.uid), time.time()
+    if backoff.due("Ready", now_s):
+        backoff.fail(Failure("Ready", error.reason, error.message), now_s)
+        _post(shell, identity, Event("Warning", error.reason, error.message))
 
 
 def _post(shell: Shell, identity: Identity, event: Event) -> None:

@@ -1,0 +1,205 @@
+"""The timer of a TrainingBaseline: what it writes, what it tells, and when it keeps still."""
+
+import asyncio
+import json
+import time
+from dataclasses import replace
+from typing import Any
+
+import kopf
+import pytest
+
+from mfu_operator.api.group import GROUP_VERSION, KIND
+from mfu_operator.errors import Retry
+from mfu_operator.handlers.baseline import reconcile, release
+from mfu_operator.handlers.probes import SweepStoppedError, sweep_is_alive
+from mfu_operator.handlers.shell import Shell
+from mfu_operator.runtime import telemetry
+from mfu_operator.runtime.leader import Leader
+from mfu_operator.settings import Settings
+from tests.support import worlds
+from tests.support.hands_double import Stage
+
+
+class LeaseDouble:
+    """Held or not, as it was told."""
+
+    def __init__(self, held: bool = True) -> None:
+        self.held = held
+
+    def hold(self, now_s: float) -> bool:
+        return self.held
+
+    def release(self) -> None:
+        self.held = False
+
+
+class Bench:
+    """The handlers with everything behind them in memory, and the object as the API server stores it."""
+
+    def __init__(self, held: bool = True) -> None:
+        self.stage = Stage()
+        self.leader = Leader(LeaseDouble(held), time.time)
+        self.leader.renew()
+        self.shell = Shell(Settings(), worlds.DEFAULTS, self.stage.hands, self.leader)
+        self.memo = kopf.Memo(shell=self.shell)
+        self.object: dict[str, Any] = {
+            "apiVersion": GROUP_VERSION,
+            "kind": KIND,
+            "metadata": {"namespace": "team-a", "name": "gpt-small", "uid": worlds.UID, "generation": 1},
+            "spec": {
+                "workload": {"apiVersion": "batch/v1", "kind": "Job", "name": "gpt-small"},
+                "comparable": {"model": "gpt-small"},
+                "baseline": {"values": {"mfu": 0.46}},
+            },
+        }
+
+    def tick(self) -> dict[str, Any]:
+        """One call of the timer; what it patched, and the object with it."""
+        patch = kopf.Patch()
+        body = kopf.Body(json.loads(json.dumps(self.object)))
+        asyncio.run(reconcile(body=body, patch=patch, memo=self.memo))
+        changes = json.loads(json.dumps(dict(patch)))
+        self.object["status"] = merged(self.object.get("status", {}), changes.get("status", {}))
+        return changes
+
+    def conditions(self) -> dict[str, dict[str, Any]]:
+        return {each["type"]: each for each in self.object["status"]["conditions"]}
+
+
+def merged(before: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
+    kept = {key: value for key, value in before.items() if key not in patch}
+    nested = {
+        key: merged(before.get(key) or {}, value) if isinstance(value, dict) else value
+        for key, value in patch.items()
+        if value is not None
+    }
+    return kept | nested
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def test_the_status_is_written_and_nothing_else_of_the_object(bench: Bench) -> None:
+    assert list(bench.tick()) == ["status"]
+    assert bench.conditions()["Ready"]["status"] == "True"
+    assert bench.object["status"]["observedGeneration"] == 1
+
+
+def test_a_tick_that_changes_nothing_patches_nothing(bench: Bench) -> None:
+    bench.tick()
+    bench.tick()
+    assert bench.tick() == {}
+
+
+def test_only_what_changed_is_patched(bench: Bench) -> None:
+    bench.tick()
+    bench.tick()
+    assert bench.stage.sweep.says is not None
+    bench.stage.sweep.says = replace(bench.stage.sweep.says, value=0.44, change=-0.043)
+    assert bench.tick() == {
+        "status": {
+            "judgement": {"value": 0.44, "change": -0.043},
+            "summary": {"reading": "0.440", "change": "−4.3%"},
+        }
+    }
+
+
+def test_what_happened_is_told_as_events_on_the_object(bench: Bench) -> None:
+    bench.tick()
+    regarding, event = bench.stage.cluster.events[0]
+    assert regarding == {
+        "apiVersion": GROUP_VERSION,
+        "kind": KIND,
+        "namespace": "team-a",
+        "name": "gpt-small",
+        "uid": worlds.UID,
+    }
+    assert event.reason == "BaselineDeclared"
+
+
+def test_an_event_that_cannot_be_posted_costs_nothing_but_itself(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*_: object) -> None:
+        raise Retry("ClusterUnreachable", "posting Event: 503")
+
+    bench.stage.cluster.post = refuse  # type: ignore[method-assign]
+    bench.tick()
+    assert bench.conditions()["Ready"]["status"] == "True"
+    assert "ClusterUnreachable" in caplog.text
+
+
+def test_a_replica_that_does_not_lead_does_nothing() -> None:
+    bench = Bench(held=False)
+    assert bench.tick() == {}
+    assert bench.stage.sweep.registered == {}
+    assert bench.stage.cluster.events == []
+
+
+def test_a_spec_that_cannot_be_read_is_stalled_once_and_left_alone(bench: Bench) -> None:
+    bench.object["spec"]["baseline"] = {"values": {"mfu": 46}}
+    bench.tick()
+    found = bench.conditions()
+    assert set(found) == {"Ready", "Stalled"}
+    assert (found["Stalled"]["status"], found["Stalled"]["reason"]) == ("True", "InvalidSpec")
+    assert "write the ratio (0.46)" in found["Stalled"]["message"]
+    assert found["Stalled"]["observedGeneration"] == bench.object["status"]["observedGeneration"] == 1
+    assert bench.tick() == {}
+    assert [event.reason for _, event in bench.stage.cluster.events] == ["InvalidSpec"]
+
+
+def test_the_next_generation_is_read_again(bench: Bench) -> None:
+    good = bench.object["spec"]["baseline"]
+    bench.object["spec"]["baseline"] = {"values": {"mfu": 46}}
+    bench.tick()
+    bench.object["spec"]["baseline"] = good
+    bench.object["metadata"]["generation"] = 2
+    bench.tick()
+    assert "Stalled" not in bench.conditions()
+    assert bench.conditions()["Ready"]["observedGeneration"] == 2
+
+
+def test_an_open_incident_outlives_a_spec_that_cannot_be_read(bench: Bench) -> None:
+    bench.tick()
+    bench.stage.sweep.says = worlds.regressed()
+    bench.tick()
+    bench.object["spec"]["baseline"] = {"values": {"mfu": 46}}
+    bench.object["metadata"]["generation"] = 2
+    bench.tick()
+    assert bench.object["status"]["incident"]["id"] == "gpt-small-3f2a91c0-1"
+
+
+def test_a_status_of_a_newer_operator_is_told_and_not_overwritten(bench: Bench) -> None:
+    bench.tick()
+    bench.object["status"]["judgement"]["verdict"] = "Splendid"
+    assert bench.tick() == {}
+    assert bench.tick() == {}
+    assert [event.reason for _, event in bench.stage.cluster.events].count("StatusUnreadable") == 1
+
+
+def test_a_deleted_baseline_is_measured_no_longer_and_exports_nothing(bench: Bench) -> None:
+    bench.tick()
+    asyncio.run(release(body=kopf.Body(bench.object), memo=bench.memo))
+    assert bench.stage.sweep.registered == {}
+    assert bench.shell.backoffs == {}
+    exported = {sample.labels["name"] for metric in telemetry.VERDICT.collect() for sample in metric.samples}
+    assert "gpt-small" not in exported
+
+
+def test_a_baseline_that_was_deleted_before_it_was_judged_is_let_go(bench: Bench) -> None:
+    bench.stage.sweep.says = None
+    bench.tick()
+    asyncio.run(release(body=kopf.Body(bench.object), memo=bench.memo))
+
+
+@pytest.mark.parametrize(("age_s", "alive"), [(None, True), (10.0, True), (299.0, True), (301.0, False)])
+def test_a_process_whose_sweep_has_stopped_is_not_alive(bench: Bench, age_s: float | None, alive: bool) -> None:
+    bench.stage.sweep.finished_s = None if age_s is None else time.time() - age_s
+    if alive:
+        assert sweep_is_alive(memo=bench.memo)
+    else:
+        with pytest.raises(SweepStoppedError):
+            sweep_is_alive(memo=bench.memo)
