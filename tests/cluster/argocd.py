@@ -117,7 +117,7 @@ class ArgoCD:
         destination_namespace: str,
         target_revision: str = "main",
     ) -> None:
-        """Have a folder of plain manifests, or a kustomization, deployed and kept as Git says: synced, pruned and healed by itself.
+        """Have a folder of plain manifests, or a kustomization, deployed and kept as Git says, by itself.
 
         Args:
             name: The application's name.

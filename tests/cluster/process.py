@@ -12,11 +12,11 @@ _STARTTIME_FIELD = 19
 _STATE_FIELD = 0
 
 
-class NotReady(RuntimeError):  # noqa: N818 - it says what is the matter
+class NotReady(RuntimeError):
     """Something that was awaited did not come about in time."""
 
 
-class CommandFailed(RuntimeError):  # noqa: N818 - as above
+class CommandFailed(RuntimeError):
     """A program that was run to its end did not succeed; the message holds the end of what it said."""
 
 

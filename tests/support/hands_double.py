@@ -1,11 +1,12 @@
 """The operator's hands in memory, and a stage on which a whole story runs without a cluster."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from mfu_operator.api import status as codec
+from mfu_operator.detect.hardware import Ruling
 from mfu_operator.errors import MfuError
 from mfu_operator.model.account import StepAccount
 from mfu_operator.model.baseline import ApplicationRef, BaselineSpec, ForgeKind
@@ -42,6 +43,7 @@ class SweepDouble:
     registered: dict[str, dict[str, Any]] = field(default_factory=dict)
     gates: dict[Gate, tuple[float, float | None]] = field(default_factory=dict)
     finished_s: float | None = None
+    rules: Ruling = field(default_factory=Ruling)
 
     def register(self, key: str, *what: Any, **more: Any) -> None:
         self.registered[key] = {"what": what, **more}
@@ -57,6 +59,9 @@ class SweepDouble:
 
     def readings(self, key: str) -> tuple[Reading, ...]:
         return self.held
+
+    def ruling(self, key: str, node_of: Mapping[str, str] | None = None) -> Ruling:
+        return self.rules
 
     def filled(self, key: str) -> bool:
         return self.fills

@@ -1,5 +1,6 @@
 """kubectl mfu analyze: where a step's time went, and what changed."""
 
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -7,10 +8,10 @@ from pathlib import Path
 import click
 
 from mfu_operator.adapters import nsys
-from mfu_operator.cli import render
+from mfu_operator.detect.hardware import rule_out
 from mfu_operator.errors import Unreadable
 from mfu_operator.trace import answer, compact, markdown
-from mfu_operator.trace.analyze import analyze, profile
+from mfu_operator.trace.analyze import answer_of, mean_account, read_all
 
 UNREADABLE = 3
 """Exit code for a trace that cannot be read; wrong usage is 2, as click has it."""
@@ -63,16 +64,18 @@ def _answer(
     folder: Path, traces: tuple[Path, ...], output: str, baseline: tuple[Path, ...], step_range: str | None
 ) -> tuple[str, str]:
     """What to print, and the compact account."""
-    now = nsys.exported(traces, _subfolder(folder, "now"))
-    account = compact.encode(profile(now, step_range))
+    now = read_all(nsys.exported(traces, _subfolder(folder, "now")), step_range)
+    account = compact.encode(mean_account(now), _hardware_remarks() if output == "account" else ())
     if output == "account":
         return account, account
     before = nsys.exported(baseline, _subfolder(folder, "baseline"))
-    found = analyze(now, before, step_range)
+    found = answer_of(now, read_all(before, step_range))
     if output == "json":
         return answer.encode(found), account
     if output == "markdown":
         return markdown.answer_page(found), account
+    from mfu_operator.cli import render  # rich takes as long to import as a small trace to analyse
+
     return render.answer_text(found), account
 
 
@@ -81,6 +84,14 @@ def _last_words(recorder_log: Path | None) -> str:
         return ""
     said = recorder_log.read_text(encoding="utf-8", errors="replace").strip()
     return f"; the recorder's last words: {said[-LAST_WORDS:]}" if said else "; the recorder said nothing"
+
+
+def _hardware_remarks() -> tuple[str, ...]:
+    """Faults of this node's GPUs that NVML shows; none where there is no driver to ask."""
+    from mfu_operator.adapters import nvml  # only a profiling pod asks; a person's trace is not of this machine
+
+    found = rule_out(nvml.hardware(os.environ.get("MFU_NODE_NAME", "this node")).gpus)
+    return tuple(f"{each.where}: {each.text}" for each in found.findings)
 
 
 def _subfolder(folder: Path, name: str) -> Path:

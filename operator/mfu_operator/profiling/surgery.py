@@ -107,6 +107,7 @@ def _analysis(image: str) -> Spec:
         "image": image,
         "imagePullPolicy": "IfNotPresent",
         "command": nsys.analyze(),
+        "env": [{"name": "MFU_NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}],
         "volumeMounts": _with_shared({}),
         "terminationMessagePolicy": "File",
         "resources": {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"memory": "4Gi"}},

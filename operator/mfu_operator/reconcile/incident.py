@@ -21,6 +21,15 @@ from mfu_operator.trace.diagnose import diagnose
 NOT_A_COMMIT = (Bottleneck.HARDWARE_DEGRADED, Bottleneck.STRAGGLER)
 """What no commit can have caused: named, and never answered with a revert."""
 
+RUNBOOKS = {
+    Bottleneck.HARDWARE_DEGRADED: "runbooks/hardware-degraded.md",
+    Bottleneck.STRAGGLER: "runbooks/straggler.md",
+    Bottleneck.INCONCLUSIVE: "runbooks/inconclusive.md",
+}
+
+OBSERVED = 0.9
+"""Confidence in a fault that was read off the hardware: seen, not inferred, and yet perhaps not the cause."""
+
 
 def close_recovered(world: World) -> Step | None:
     """The readings hold the baseline again: write the before/after record and close the incident."""
@@ -68,7 +77,7 @@ def explain(world: World) -> Step | None:
     known = incident.profile
     if known is not None and known.account is not None:
         healthy = world.status.healthy_profile
-        found = diagnose(known.account, healthy.account if healthy else None)
+        found = outside_of_commits(world) or diagnose(known.account, healthy.account if healthy else None)
     elif world.spec.profiling.mode is ProfilingMode.OFF:
         found = _inconclusive("spec.profiling.mode is Off, so no step was recorded")
     elif known is not None and known.failure is not None and known.attempt >= profile.ATTEMPTS:
@@ -78,6 +87,21 @@ def explain(world: World) -> Step | None:
     else:
         return None
     return _with(world, replace(incident, diagnosis=found), Event("Warning", "Diagnosed", _diagnosis_story(found)))
+
+
+def outside_of_commits(world: World) -> Diagnosis | None:
+    """Hardware or a slow rank, where readings during the loss or the profile's own look at the GPUs show it."""
+    if world.findings:
+        first = world.findings[0]
+        told = tuple(f"{each.where}: {each.text}" for each in world.findings)
+        return Diagnosis(first.bottleneck, first.cause, OBSERVED, told, runbook=RUNBOOKS[first.bottleneck])
+    profile_now, healthy = opened(world).profile, world.status.healthy_profile
+    usual = healthy.hardware if healthy is not None else ()
+    told = tuple(line for line in (profile_now.hardware if profile_now else ()) if line not in usual)
+    if not told:
+        return None
+    degraded = Bottleneck.HARDWARE_DEGRADED
+    return Diagnosis(degraded, "HardwareFault", OBSERVED, told, runbook=RUNBOOKS[degraded])
 
 
 def confirm(world: World) -> Step | None:
@@ -99,7 +123,7 @@ def rule_out(world: World) -> Step | None:
     incident = opened(world)
     if not _wants_proposal(world, incident):
         return None
-    because = not_proposable(incident.diagnosis)
+    because = not_proposable(outside_of_commits(world) or incident.diagnosis)
     if because is None:
         return None
     return _with(world, replace(incident, blocked=because), Event("Warning", *because))
@@ -201,7 +225,7 @@ def _with(world: World, incident: Incident, *events: Event) -> Record:
 
 
 def _inconclusive(because: str) -> Diagnosis:
-    return Diagnosis(Bottleneck.INCONCLUSIVE, None, 0.0, (because,), runbook="runbooks/inconclusive.md")
+    return Diagnosis(Bottleneck.INCONCLUSIVE, None, 0.0, (because,), runbook=RUNBOOKS[Bottleneck.INCONCLUSIVE])
 
 
 def _diagnosis_story(diagnosis: Diagnosis) -> str:

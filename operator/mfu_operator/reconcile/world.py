@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from mfu_operator.detect.hardware import Finding
 from mfu_operator.errors import MfuError
 from mfu_operator.model.baseline import Baseline, BaselineSpec
 from mfu_operator.model.commit import Source
@@ -43,7 +44,8 @@ class World:
     """One tick's knowledge. None where a thing was not asked for or does not exist.
 
     `problem` is what kept this tick from measuring, `job_problem` from seeing the profiling Job, `source_problem` from
-    learning where the configuration comes from, `answer_problem` from asking for the pull request.
+    learning where the configuration comes from, `answer_problem` from asking for the pull request. `findings`
+    explain the loss and lie outside of any commit.
     """
 
     now_s: float
@@ -60,4 +62,5 @@ class World:
     source: Source | None = None
     source_problem: MfuError | None = None
     pull_request: PullRequest | None = None
+    findings: tuple[Finding, ...] = ()
     answer_problem: MfuError | None = None

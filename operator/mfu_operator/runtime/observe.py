@@ -67,10 +67,13 @@ def _measured(hands: Hands, world: World) -> World:
         recorded = record(readings, spec.record, since_s, spec.detection)
     assert world.workload is not None
     info = readings[-1].info if readings else {}
+    nodes = {pod.name: pod.node for pod in world.workload.pods if pod.node is not None}
+    open_now = status.incident is not None
     unlike = differences(spec.comparable, info, world.workload.template, world.workload.labels)
     return replace(
         world,
         recorded=recorded,
+        findings=hands.sweep.ruling(identity.uid, nodes).findings if open_now else (),
         judgement=hands.sweep.judgement(identity.uid, world.now_s, unlike),
         problem=hands.sweep.source_problem(identity.uid),
     )

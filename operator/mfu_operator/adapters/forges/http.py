@@ -14,7 +14,7 @@ PAGES = 20
 """Pages of a list that are read at most."""
 
 
-class Refused(Exception):  # noqa: N818 - an answer, not an error: the caller decides
+class Refused(Exception):
     """The forge refused a request for its content (400, 409, 422): often because it was done already."""
 
     def __init__(self, status: int, said: str) -> None:
