@@ -45,6 +45,8 @@ def answer_text(found: Answer) -> str:
                 highlight=False,
                 markup=False,
             )
+    if found.ranks is not msgspec.UNSET:
+        console.print(f"ranks: {found.ranks.evidence}", highlight=False, markup=False)
     row = found.diagnosis
     _diagnosis(console, row.bottleneck, row.cause, row.confidence, row.evidence, row.advice)
     for warning in dict.fromkeys(warning for trace in found.traces for warning in trace.warnings):
@@ -60,7 +62,7 @@ def account_text(now: StepAccount, baseline: StepAccount | None, found: Diagnosi
     if found is not None:
         bottleneck = found.bottleneck.value if found.bottleneck else None
         _diagnosis(console, bottleneck, found.cause, found.confidence, found.evidence, found.advice)
-    return _text(console)
+    return _text(console) + "\n"
 
 
 def _console() -> Console:

@@ -36,10 +36,15 @@ def analyze(traces: Sequence[Path], baseline: Sequence[Path] = (), step_range: s
     Raises:
         Unreadable: the message names the file, what is wrong and what to do.
     """
-    reads = read_all(traces, step_range)
+    before = read_all(baseline, step_range) if baseline else ()
+    return answer_of(read_all(traces, step_range), before)
+
+
+def answer_of(reads: Sequence[Read], baseline: Sequence[Read] = ()) -> answer.Answer:
+    """The answer from traces that are read already."""
     now = mean_account(reads)
+    before = mean_account(baseline) if baseline else None
     compared = compare_ranks(reads)
-    before = mean_account(read_all(baseline, step_range)) if baseline else None
     return answer.Answer(
         traces=tuple(one.row for one in reads),
         devices=tuple(_device_row(index, device) for index, one in enumerate(reads) for device in one.devices),

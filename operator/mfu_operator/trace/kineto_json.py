@@ -5,7 +5,8 @@ rint(dur · 1000) in double arithmetic. Traces without `baseTimeNanoseconds` cou
 256 ns; equal texts still give equal times.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ DEVICE = ("kernel", "Kernel", "gpu_memcpy", "Memcpy", "gpu_memset", "Memset", "c
 CALLS = ("cuda_runtime", "Runtime", "cuda_driver", "hip_runtime", "xpu_runtime", "mtia_runtime", "privateuse1_runtime")
 RANGES = ("user_annotation",)
 HOST_OPS = ("cpu_op", "Operator", "operator")
+PYTHON = ("python_function",)
 COPIES = ("gpu_memcpy", "Memcpy")
 MEMSETS = ("gpu_memset", "Memset")
 
@@ -85,6 +87,10 @@ def read_kineto(path: Path) -> Trace:
     """
     stream = KinetoStream(path)
     columns = _Columns()
+    document = _at_once(stream)
+    if document is not None:
+        columns.add(document.traceEvents)
+        return columns.trace(path, document, truncated=False)
     last = b""
     for piece in stream.pieces():
         if last:
@@ -92,7 +98,18 @@ def read_kineto(path: Path) -> Trace:
         last = piece
     events, about = _last_piece(last, stream, path)
     columns.add(events)
-    return columns.trace(path, about, stream.truncated)
+    return columns.trace(path, about, truncated=stream.truncated)
+
+
+def _at_once(stream: KinetoStream) -> _Document | None:
+    """The document of a file that is sound and fits into one piece; no copy of it is made."""
+    text = stream.whole()
+    if text is None:
+        return None
+    try:
+        return _DOCUMENT.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
 
 
 def _last_piece(text: bytes, stream: KinetoStream, path: Path) -> tuple[list[_Event], _Document]:
@@ -148,7 +165,8 @@ class _Columns:
 
     def __init__(self) -> None:
         self._names: dict[str, int] = {}
-        self._threads: dict[tuple[str, str], int] = {}
+        self._threads: dict[tuple[Any, Any], int] = {}
+        self._thread_names: dict[tuple[str, str], int] = {}
         self._rows: dict[str, list[tuple[Ints, ...]]] = {kind: [] for kind in ("ops", "calls", "ranges", "host_ops")}
         self._damaged = 0
         self._numbered = 0
@@ -158,17 +176,25 @@ class _Columns:
         kinds: dict[str, list[_Event]] = {kind: [] for kind in self._rows}
         sort = dict.fromkeys(DEVICE, kinds["ops"].append) | dict.fromkeys(CALLS, kinds["calls"].append)
         sort |= dict.fromkeys(RANGES, kinds["ranges"].append) | dict.fromkeys(HOST_OPS, kinds["host_ops"].append)
+        python: list[_Event] = []
+        sort |= dict.fromkeys(PYTHON, python.append)
         for event in events:
             if event.ph == "X" and (keep := sort.get(event.cat or "")) is not None:
                 keep(event)
-        self._count(events)
+        self._count(chain(kinds["ranges"], kinds["host_ops"], python))
         for kind, rows in kinds.items():
             if rows:
                 self._rows[kind].append(self._columns_of(kind, rows))
 
-    def _count(self, events: Sequence[_Event]) -> None:
+    def _new_thread(self, key: tuple[Any, Any]) -> int:
+        """The index of a thread not met before under these spellings: numbers and text name the same one."""
+        named = (str(key[0]), str(key[1]))
+        self._threads[key] = self._thread_names.setdefault(named, len(self._thread_names))
+        return self._threads[key]
+
+    def _count(self, numbered: Iterable[_Event]) -> None:
         """Host events are numbered as they are recorded: gaps show that some were dropped later."""
-        numbers = [event.args.event for event in events if event.args is not None and type(event.args.event) is int]
+        numbers = [event.args.event for event in numbered if event.args is not None and type(event.args.event) is int]
         self._numbered += len(numbers)
         self._highest = max(self._highest, max(numbers, default=0))
 
@@ -183,12 +209,14 @@ class _Columns:
         if kind == "ops":
             return (start, end, name, *_device_columns(rows))
         threads = self._threads
-        thread = column([threads.setdefault((str(row.pid), str(row.tid)), len(threads)) for row in rows])
+        thread = column(
+            [threads[key] if (key := (row.pid, row.tid)) in threads else self._new_thread(key) for row in rows]
+        )
         if kind == "calls":
             return (start, end, thread, name, column([_integer(row.args and row.args.correlation) for row in rows]))
         return (start, end, thread, name)
 
-    def trace(self, path: Path, about: _Document, truncated: bool) -> Trace:
+    def trace(self, path: Path, about: _Document, *, truncated: bool) -> Trace:
         names = tuple(self._names)
         calls, correlations = self._calls()
         ranges, host_ops = self._host(names)
@@ -269,7 +297,7 @@ class _Columns:
 
     def _processes(self) -> Ints:
         known: dict[str, int] = {}
-        return column([known.setdefault(process, len(known)) for process, _ in self._threads])
+        return column([known.setdefault(process, len(known)) for process, _ in self._thread_names])
 
 
 def _times(rows: Sequence[_Event]) -> tuple[Ints, Ints, Flags]:

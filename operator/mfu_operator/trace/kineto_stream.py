@@ -59,6 +59,17 @@ class KinetoStream:
             raise Unreadable("NotATrace", f"{self.path}: JSON without traceEvents; expected a torch.profiler trace")
         yield b"[" + self._rest
 
+    def whole(self) -> bytes | None:
+        """The text of a file that fits into one piece and is not cut short; None where it is neither."""
+        try:
+            with self._open() as file:
+                text = file.read(PIECE_BYTES)
+                return text if len(text) < PIECE_BYTES and not file.read(1) else None
+        except EOFError:
+            return None
+        except DAMAGED:
+            return None
+
     def _cut_header(self) -> bool:
         found = BEGIN.search(self._rest)
         if found is None and self._rest.lstrip().startswith(b"["):

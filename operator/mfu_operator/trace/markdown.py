@@ -90,6 +90,8 @@ def answer_page(found: Answer) -> str:
         sections += [
             kernel_table([KernelTotal(one.name, one.category, one.calls, one.total_ns) for one in device.step.kernels])
         ]
+    if found.ranks is not msgspec.UNSET:
+        sections += [f"### Ranks\n\n{found.ranks.evidence}."]
     if found.difference is not msgspec.UNSET:
         deltas = [one for one in found.difference.kernels if one.delta_ns][:MOST_KERNELS]
         if deltas:
