@@ -25,6 +25,7 @@ def explain_command(name: str, namespace: str | None, incident_id: str | None) -
             raise click.UsageError(f"{name} has no incident {incident_id!r} on record")
     explained = next((each for each in incidents if each.profile and each.profile.account), None)
     if explained is not None and explained.profile is not None and explained.profile.account is not None:
+        click.echo(f"incident {explained.id}")
         click.echo(account_text(explained.profile.account, healthy, explained.diagnosis), nl=False)
         return
     if healthy is None:

@@ -27,7 +27,7 @@ HEADINGS = ("NAME", "MODEL", "NOW", "BASELINE", "CHANGE", "VERDICT", "BOTTLENECK
 @click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Baselines of every namespace.")
 def status_command(name: str | None, namespace: str | None, everywhere: bool) -> None:
     """Show how training is doing: one line per baseline, or with NAME its conditions and its incidents."""
-    console = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH, highlight=False)
+    console = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH, highlight=False, markup=False)
     if name is None:
         _list(console, baselines.several(namespace, everywhere), everywhere)
     else:

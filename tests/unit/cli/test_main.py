@@ -1,0 +1,37 @@
+"""The command itself: what it offers, and how it fails."""
+
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from mfu_operator import __version__
+from mfu_operator.cli import main as command
+from mfu_operator.errors import Stall
+
+
+def test_help_names_every_word() -> None:
+    shown = CliRunner().invoke(command.cli, ["-h"]).output
+    for word in command.cli.commands:
+        assert f"kubectl mfu {word}" in shown
+
+
+def test_it_tells_its_version() -> None:
+    assert __version__ in CliRunner().invoke(command.cli, ["--version"]).output
+
+
+def test_an_error_that_has_a_reason_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    @command.cli.command("fail-for-the-test")
+    def fail() -> None:
+        raise Stall("NoCluster", "set KUBECONFIG")
+
+    monkeypatch.setattr(sys, "argv", ["kubectl-mfu", "fail-for-the-test"])
+    try:
+        with pytest.raises(SystemExit) as ended:
+            command.main()
+    finally:
+        del command.cli.commands["fail-for-the-test"]
+    assert ended.value.code == 1
+    assert capsys.readouterr().err == "kubectl-mfu: NoCluster: set KUBECONFIG\n"

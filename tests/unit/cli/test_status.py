@@ -1,0 +1,219 @@
+"""`kubectl mfu status` and `explain` against an API server that serves stored baselines over HTTP."""
+
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from mfu_operator.api import status as codec
+from mfu_operator.api.group import GROUP, PLURAL, VERSION
+from mfu_operator.cli.main import cli
+from mfu_operator.errors import MfuError, Stall
+from mfu_operator.model.condition import Condition
+from mfu_operator.model.incident import Status
+from tests.support import worlds
+from tests.support.worlds import ailing, explained, incident
+
+PREFIX = f"/apis/{GROUP}/{VERSION}"
+
+
+class ApiServer:
+    """TrainingBaselines by (namespace, name), read over HTTP; `answers` is the status of every answer."""
+
+    def __init__(self) -> None:
+        self.objects: dict[tuple[str, str], dict[str, Any]] = {}
+        self.answers = 200
+        api = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                code, body = api.answer(self.path.split("?")[0])
+                data = json.dumps(body).encode()
+                self.send_response(code)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, *_: object) -> None:
+                """Silence."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        threading.Thread(target=self._server.serve_forever, daemon=True, kwargs={"poll_interval": 0.01}).start()
+
+    def answer(self, path: str) -> tuple[int, dict[str, Any]]:
+        if self.answers != 200:
+            return self.answers, {"kind": "Status", "message": "no"}
+        parts = path.removeprefix(PREFIX).strip("/").split("/")
+        if parts == [PLURAL]:
+            return 200, {"items": list(self.objects.values())}
+        if len(parts) == 3:
+            return 200, {"items": [found for key, found in self.objects.items() if key[0] == parts[1]]}
+        found = self.objects.get((parts[1], parts[3]))
+        return (200, found) if found else (404, {"kind": "Status", "message": "not found"})
+
+    def keep(self, status: Status | None, name: str = "gpt-small", namespace: str = "team-a") -> None:
+        made: dict[str, Any] = {
+            "metadata": {"namespace": namespace, "name": name},
+            "spec": {"comparable": {"model": f"model-of-{name}"}},
+        }
+        self.objects[namespace, name] = made | ({"status": codec.encode(status)} if status else {})
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture
+def api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ApiServer]:
+    server = ApiServer()
+    kubeconfig = tmp_path / "kubeconfig"
+    context = {"cluster": "c", "user": "u", "namespace": "team-a"}
+    kubeconfig.write_text(
+        yaml.safe_dump(
+            {
+                "current-context": "here",
+                "contexts": [{"name": "here", "context": context}],
+                "clusters": [{"name": "c", "cluster": {"server": server.url}}],
+                "users": [{"name": "u", "user": {}}],
+            }
+        )
+    )
+    monkeypatch.setattr("kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(kubeconfig))
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    yield server
+    server.close()
+
+
+def said(*arguments: str) -> str:
+    result: Result = CliRunner().invoke(cli, arguments, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+PROPOSED = explained(suspect=worlds.SUSPECT, proposal=worlds.PROPOSED)
+
+
+def test_every_baseline_of_the_namespace_is_one_line(api: ApiServer) -> None:
+    api.keep(ailing(PROPOSED))
+    api.keep(worlds.SETTLED, "other")
+    api.keep(worlds.SETTLED, "elsewhere", "team-b")
+    heading, *lines = said("status").splitlines()
+    assert heading.split()[:3] == ["NAME", "MODEL", "NOW"]
+    assert [line.split()[0] for line in lines] == ["gpt-small", "other"]
+    for column in ("model-of-gpt-small", "0.381", "0.460", "−17.2%", "Regressed", "InputStarved", worlds.PULL.url):
+        assert column in lines[0]
+
+
+def test_all_namespaces_are_told_apart(api: ApiServer) -> None:
+    api.keep(worlds.SETTLED)
+    api.keep(worlds.SETTLED, namespace="team-b")
+    assert [line.split()[0] for line in said("status", "-A").splitlines()] == ["NAMESPACE", "team-a", "team-b"]
+    assert "team-b" not in said("status", "-n", "team-a")
+
+
+def test_a_baseline_that_was_never_reconciled_is_a_line_too(api: ApiServer) -> None:
+    api.keep(None)
+    assert "model-of-gpt-small" in said("status")
+
+
+def test_where_there_is_no_baseline_a_person_is_told_where_to_begin(api: ApiServer) -> None:
+    assert "crds/samples" in said("status")
+
+
+def test_one_baseline_is_told_as_a_story(api: ApiServer) -> None:
+    conditions = (Condition("Regressed", "True", "InputStarved", "mfu 0.381 against the baseline's 0.46", 1, 0.0),)
+    recovered = replace(PROPOSED, id="gpt-small-3f2a91c0-0", recovery=worlds.RECOVERY)
+    api.keep(replace(ailing(PROPOSED), conditions=conditions, history=(recovered,)))
+    story = said("status", "gpt-small")
+    for sentence in (
+        "team-a/gpt-small",
+        "Regressed: MFU 0.381 for 12 min, limit 0.451",
+        f"last known good: {worlds.GOOD}",
+        "healthy step: 21.20 ms over 10 steps",
+        "Regressed=True InputStarved: mfu 0.381",
+        "incident gpt-small-3f2a91c0-1: 17.2% slower",
+        "InputStarved / DataLoaderWorkers",
+        "suspect 222222222222 'Save memory' by Pat",
+        f"proposal {worlds.PULL.url} Open",
+        "recovered: mfu 0.46 before, 0.381 regressed, 0.458 after; 0.459 device-hours lost",
+    ):
+        assert sentence in story
+
+
+@pytest.mark.parametrize("text", ["[ci] fewer workers", "closes [/data]", "[red]stop[/red]"])
+def test_what_others_wrote_is_shown_as_they_wrote_it(api: ApiServer, text: str) -> None:
+    suspect = replace(worlds.SUSPECT, subject=text)
+    condition = Condition("Stalled", "True", "InvalidSpec", text, 1, 0.0)
+    found = explained(suspect=suspect, blocked=("NoSingleSuspect", text))
+    api.keep(replace(ailing(found), conditions=(condition,)))
+    story = said("status", "gpt-small")
+    assert story.count(text) == 3
+
+
+def refused(*arguments: str) -> MfuError:
+    result = CliRunner().invoke(cli, arguments)
+    assert isinstance(result.exception, MfuError)
+    return result.exception
+
+
+@pytest.mark.parametrize("word", ["status", "explain"])
+def test_a_name_that_is_not_there_says_how_to_list_those_that_are(api: ApiServer, word: str) -> None:
+    error = refused(word, "nobody")
+    assert error.reason == "BaselineNotFound"
+    assert "kubectl get tb -A" in error.message
+
+
+def test_rights_that_are_missing_are_named(api: ApiServer) -> None:
+    api.answers = 403
+    error = refused("status")
+    assert isinstance(error, Stall)
+    assert error.reason == "ClusterAccessDenied"
+
+
+def test_the_step_is_shown_now_over_the_baselines(api: ApiServer) -> None:
+    api.keep(ailing(PROPOSED))
+    shown = said("explain", "gpt-small")
+    assert "now" in shown
+    assert "85.0 ms" in shown
+    assert "21.2 ms" in shown
+    assert "+63.80" in shown
+    assert "InputStarved / DataLoaderWorkers (confidence 90%)" in shown
+    assert "input wait 64 of 85 ms per step" in shown
+
+
+def test_the_last_incident_that_was_profiled_is_explained_once_it_is_closed(api: ApiServer) -> None:
+    closed = replace(PROPOSED, recovery=worlds.RECOVERY)
+    api.keep(replace(worlds.SETTLED, history=(closed,)))
+    assert "InputStarved" in said("explain", "gpt-small")
+
+
+def test_an_incident_of_the_past_is_explained_by_its_id(api: ApiServer) -> None:
+    past = replace(PROPOSED, id="gpt-small-3f2a91c0-0", recovery=worlds.RECOVERY)
+    api.keep(replace(ailing(incident()), history=(past,)))
+    assert said("explain", "gpt-small", "--incident", past.id).startswith(f"incident {past.id}\n")
+    result = CliRunner().invoke(cli, ["explain", "gpt-small", "--incident", "nothing"])
+    assert result.exit_code == 2
+    assert "no incident 'nothing'" in result.output
+
+
+def test_without_an_incident_the_healthy_step_is_shown(api: ApiServer) -> None:
+    api.keep(worlds.SETTLED)
+    shown = said("explain", "gpt-small")
+    assert "No incident has been profiled" in shown
+    assert "21.2 ms" in shown
+
+
+def test_without_any_profile_a_person_is_told_what_to_ask_instead(api: ApiServer) -> None:
+    api.keep(replace(worlds.SETTLED, healthy_profile=None))
+    error = refused("explain", "gpt-small")
+    assert error.reason == "NotProfiled"
+    assert "kubectl mfu status gpt-small" in error.message

@@ -1,0 +1,61 @@
+"""The operator's settings, read from the environment."""
+
+import pytest
+
+from mfu_operator.errors import Stall
+from mfu_operator.settings import Settings, from_environment
+
+
+def test_nothing_set_is_the_defaults() -> None:
+    assert from_environment({}) == Settings()
+
+
+def test_an_empty_variable_is_not_set() -> None:
+    empty = dict.fromkeys(
+        ("MFU_PROMETHEUS_ADDRESS", "MFU_NAMESPACE", "MFU_WATCH_NAMESPACES", "MFU_SWEEP_INTERVAL", "MFU_POD_NAME"), ""
+    )
+    assert from_environment(empty) == Settings()
+
+
+def test_every_variable_is_read() -> None:
+    found = from_environment(
+        {
+            "MFU_PROMETHEUS_ADDRESS": "http://prometheus:9090",
+            "MFU_PROFILER_IMAGE": "profiler:1",
+            "MFU_NAMESPACE": "mfu",
+            "MFU_WATCH_NAMESPACES": "team-a, team-b,",
+            "MFU_POD_NAME": "mfu-operator-x",
+            "MFU_RUNBOOK_BASE_URL": "https://runbooks.example/",
+            "MFU_SWEEP_INTERVAL": "2",
+            "MFU_RECONCILE_INTERVAL": "2.5",
+            "MFU_HEALTH_PORT": "8081",
+            "MFU_METRICS_PORT": "9091",
+        }
+    )
+    assert found == Settings(
+        prometheus_address="http://prometheus:9090",
+        profiler_image="profiler:1",
+        namespace="mfu",
+        watch_namespaces=("team-a", "team-b"),
+        pod_name="mfu-operator-x",
+        runbook_base_url="https://runbooks.example/",
+        sweep_interval_s=2.0,
+        reconcile_interval_s=2.5,
+        health_port=8081,
+        metrics_port=9091,
+    )
+
+
+@pytest.mark.parametrize("text", ["soon", "0", "-1", "30s"])
+@pytest.mark.parametrize("name", ["MFU_SWEEP_INTERVAL", "MFU_RECONCILE_INTERVAL", "MFU_HEALTH_PORT"])
+def test_what_is_no_number_above_zero_is_refused_with_an_example(name: str, text: str) -> None:
+    with pytest.raises(Stall) as raised:
+        from_environment({name: text})
+    assert raised.value.reason == "InvalidSetting"
+    assert f"{name}={text!r}" in raised.value.message
+    assert f"for example {name}=" in raised.value.message
+
+
+def test_the_process_environment_is_what_is_read_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MFU_NAMESPACE", "from-the-process")
+    assert from_environment().namespace == "from-the-process"
