@@ -16,6 +16,10 @@ _MISSED = 3.0
 """A log that was written every ten minutes is silent after three lines that did not come."""
 
 
+_GATED_SHARE = 2.0
+"""A log is silent during an evaluation, where an exporter goes on: 20 minutes (of 10), as for gated readings."""
+
+
 @dataclass(frozen=True, slots=True)
 class Said:
     """One thing said. event is "Regressed", "Confirmed", "Recovered", "NoData" or "NotComparable"; drop is relative.
@@ -66,12 +70,13 @@ def replay(
     state = initial()
     teller = _Teller()
     quiet_s = max(stale_after_s(detection), _MISSED * _usual_gap(readings)) + 1.0
+    gated_s = max(quiet_s, _GATED_SHARE * detection.sustain_s)
     gates = _Gates()
     usable_s = 0.0
     last: Judgement | None = None
     for reading in readings:
         if state.reading_s is not None:
-            moment_s = state.reading_s + quiet_s
+            moment_s = state.reading_s + (gated_s if state.gates else quiet_s)
             if moment_s < reading.time_s:
                 teller.hear(moment_s, judge(state, baseline, detection, moment_s))
         before = state
