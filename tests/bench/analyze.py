@@ -60,14 +60,14 @@ def _nsys(folder: Path, times: int) -> None:
     _title("an nsys export of 2.3 MB")
     ours = _row("ours", [*OURS, str(path)], times, OUR_PATH)
     python = environment("nsys-ai-0.3.0", "nsys-ai==0.3.0")
-    peer = _row("nsys-ai 0.3.0", [str(python.parent / "nsys-ai"), "analyze", str(path)], 1)
+    peer = _row("nsys-ai 0.3.0", [str(python.parent / "nsys-ai"), "analyze", "--format", "json", str(path)], 1)
     _say(f"nsys-ai takes {peer.cpu_s / ours.cpu_s:.1f} times our CPU time")
 
 
 def _growth(folder: Path) -> None:
     """Time and memory by the number of events."""
     _title("a generated Kineto trace that grows")
-    for layers in (500, 2_000, 8_000):
+    for layers in (100, 400, 1_600):
         file = KinetoFile()
         Loop(steps=10, layers=layers).record(file, 1)
         path = file.write(folder / f"grown-{layers}")

@@ -35,7 +35,12 @@ LEAST_GROWTH = 0.025
 middle."""
 
 SIGMAS = 2.0
-"""Growth of the step must exceed this many standard errors of the difference of the means (Welch)."""
+"""Growth of the step must exceed this many standard errors of the difference of the means (Welch), and more of them
+the fewer the steps: 2 · (1 + 1.5 / f) is Student's 97.5 % quantile for f degrees of freedom within 3 % from f = 3."""
+
+FEWEST_STEPS = 3
+LEAST_OF_FEW = 0.1
+"""Of the baseline's step, where there are too few steps to know their spread."""
 
 MOST_UNKNOWN = 1 / 3
 """A diagnosis that rests on more unknown time than this is none."""
@@ -179,7 +184,9 @@ def _limit(now: StepAccount, baseline: StepAccount, delta: Mapping[str, float]) 
     if isinstance(rest, float) and delta["idleInput"] > LEAST_GROWTH * baseline.mean_ns:
         spread = min(spread, rest)
     error = math.sqrt(spread**2 / max(now.count, 1) + baseline.std_ns**2 / max(baseline.count, 1))
-    return max(LEAST_GROWTH * baseline.mean_ns, SIGMAS * error)
+    few = min(now.count, baseline.count) < FEWEST_STEPS
+    freedom = max(now.count + baseline.count - 2, 1)
+    return max((LEAST_OF_FEW if few else LEAST_GROWTH) * baseline.mean_ns, SIGMAS * (1 + 1.5 / freedom) * error)
 
 
 def _steps_sentence(now: StepAccount, baseline: StepAccount) -> str:

@@ -60,7 +60,7 @@ class _Event(msgspec.Struct, gc=False):
 
 
 class _Document(msgspec.Struct):
-    traceEvents: list[_Event] = []  # noqa: N815 - the format's own spelling
+    traceEvents: list[_Event] | msgspec.UnsetType = msgspec.UNSET  # noqa: N815 - the format's own spelling
     deviceProperties: Any = None  # noqa: N815
     distributedInfo: Any = None  # noqa: N815
     with_stack: Any = None
@@ -88,7 +88,7 @@ def read_kineto(path: Path) -> Trace:
     stream = KinetoStream(path)
     columns = _Columns()
     document = _at_once(stream)
-    if document is not None:
+    if document is not None and document.traceEvents is not msgspec.UNSET:
         columns.add(document.traceEvents)
         return columns.trace(path, document, truncated=False)
     last = b""
@@ -122,7 +122,7 @@ def _last_piece(text: bytes, stream: KinetoStream, path: Path) -> tuple[list[_Ev
         events = _cut_events(text, path)
         stream.truncated = True
         return events, _header(stream.header)
-    return found.traceEvents, _joined(_header(stream.header), found)
+    return found.traceEvents or [], _joined(_header(stream.header), found)
 
 
 def _cut_events(text: bytes, path: Path) -> list[_Event]:

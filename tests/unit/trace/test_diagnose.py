@@ -1,0 +1,97 @@
+"""Diagnoses from accounts alone: what may be said, and when to say nothing."""
+
+from dataclasses import replace
+
+import pytest
+
+from mfu_operator.model.account import PARTS, KernelTotal, StepAccount
+from mfu_operator.model.diagnosis import Bottleneck
+from mfu_operator.trace import causes
+from mfu_operator.trace.diagnose import GROUPS, diagnose
+from mfu_operator.trace.difference import difference, kernel_deltas
+from tests.support.synthetic.faults import FAULTS
+
+MS = 1e6
+
+
+def account(count: int = 10, std_ms: float = 0.1, **parts_ms: float) -> StepAccount:
+    parts = {part: parts_ms.get(part, 0.0) * MS for part in PARTS}
+    return StepAccount(count, sum(parts.values()), std_ms * MS, parts)
+
+
+HEALTHY = account(compute=50, communication=40, idleInput=2, idleHost=8)
+
+
+def test_the_bottleneck_is_what_grew_and_not_what_is_large() -> None:
+    found = diagnose(account(compute=50, communication=40, idleInput=27, idleHost=8), HEALTHY)
+    assert found.bottleneck is Bottleneck.INPUT_STARVED
+    assert "input wait 27.0 ms of 125.0 ms per step, baseline 2 ms of 100.0 ms" in found.evidence
+
+
+def test_growth_within_the_spread_of_the_steps_is_nothing() -> None:
+    found = diagnose(account(std_ms=20, compute=58, communication=40, idleInput=2, idleHost=8), HEALTHY)
+    assert found.bottleneck is None
+
+
+def test_a_faster_step_has_no_bottleneck_though_one_part_grew() -> None:
+    assert diagnose(account(compute=30, communication=40, idleInput=12, idleHost=8), HEALTHY).bottleneck is None
+
+
+def test_below_one_per_cent_nothing_is_blamed() -> None:
+    assert (
+        diagnose(account(std_ms=0, compute=50.9, communication=40, idleInput=2, idleHost=8), HEALTHY).bottleneck is None
+    )
+
+
+def test_growth_that_is_mostly_unknown_is_inconclusive() -> None:
+    found = diagnose(account(compute=55, communication=40, idleInput=2, idleHost=8, idleUnknown=20), HEALTHY)
+    assert found.bottleneck is Bottleneck.INCONCLUSIVE
+    assert found.confidence == 0
+
+
+def test_a_single_step_on_either_side_needs_a_larger_growth() -> None:
+    one = account(count=1, std_ms=0, compute=56, communication=40, idleInput=2, idleHost=8)
+    assert diagnose(one, HEALTHY).bottleneck is None
+    assert diagnose(replace(one, count=10), HEALTHY).bottleneck is Bottleneck.KERNEL_BOUND
+
+
+@pytest.mark.parametrize(
+    ("fact", "now", "before"), [("worldSize", 8.0, 16.0), ("batchSize", 32.0, 64.0), ("profilerStacks", 1.0, 0.0)]
+)
+def test_other_conditions_make_it_not_comparable(fact: str, now: float, before: float) -> None:
+    found = diagnose(replace(HEALTHY, facts={fact: now}), replace(HEALTHY, facts={fact: before}))
+    assert not found.comparable
+    assert found.bottleneck is Bottleneck.INCONCLUSIVE
+
+
+def test_an_account_from_ranges_is_not_compared_with_one_of_a_device() -> None:
+    assert not diagnose(replace(HEALTHY, account_from="nvtx"), HEALTHY).comparable
+
+
+def test_every_part_but_the_unknown_speaks_for_exactly_one_bottleneck() -> None:
+    spoken = [part for parts in GROUPS.values() for part in parts]
+    assert sorted(spoken) == sorted(set(PARTS) - {"idleUnknown"})
+
+
+def test_every_cause_says_what_it_needs_what_contradicts_it_and_what_to_do() -> None:
+    for cause in causes.CAUSES:
+        assert cause.needs
+        assert cause.contradicted_by
+        assert cause.advice
+
+
+def test_every_cause_is_switched_on_somewhere_in_the_tests() -> None:
+    of_ranks = {cause.name for cause in causes.CAUSES if cause.bottleneck is Bottleneck.STRAGGLER}
+    assert {cause.name for cause in causes.CAUSES} - of_ranks == set(FAULTS)
+
+
+def test_the_parts_differences_sum_to_the_steps() -> None:
+    found = difference(account(compute=61, idleInput=3), HEALTHY)
+    assert found.step_ns == pytest.approx(sum(found.account_ns.values()))
+
+
+def test_a_kernel_that_was_renamed_is_one_row() -> None:
+    before = [KernelTotal("gemm_v1", "gemm", 12, 100.0), KernelTotal("norm", "normalization", 4, 10.0)]
+    now = [KernelTotal("gemm_v2", "gemm", 12, 150.0), KernelTotal("relu", "elementwise", 4, 5.0)]
+    rows = {one.name: (one.delta_ns, one.calls_baseline, one.calls_now) for one in kernel_deltas(now, before)}
+    assert rows == {"gemm_v2 (was gemm_v1)": (50.0, 12, 12), "norm": (-10.0, 4, 0.0), "relu": (5.0, 0.0, 4)}
