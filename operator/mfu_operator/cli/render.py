@@ -2,7 +2,7 @@
 
 import io
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 from rich.console import Console
@@ -11,10 +11,11 @@ from rich.text import Text
 
 from mfu_operator.model.account import PARTS, StepAccount
 from mfu_operator.model.diagnosis import Diagnosis
-from mfu_operator.trace.answer import Answer
+from mfu_operator.trace.answer import Answer, KernelDelta
 from mfu_operator.trace.markdown import LABELS
 
 BAR_CELLS = 60
+MOST_KERNELS = 5
 STYLES: Mapping[str, tuple[str, str]] = {
     "compute": ("green", "█"),
     "communication": ("blue", "▓"),
@@ -39,12 +40,9 @@ def answer_text(found: Answer) -> str:
         before = _before(found, device.step.account_ns, device.step.mean_ns)
         _title(console, device.device, device.gpu, found.traces[device.trace].path, device.step.count)
         _account(console, device.step.mean_ns, device.step.account_ns, before)
-        for kernel in device.step.kernels[:5]:
-            console.print(
-                f"  {kernel.total_ns / 1e6:9.3f} ms  {kernel.calls:6g}×  {kernel.category:14} {kernel.name[:90]}",
-                highlight=False,
-                markup=False,
-            )
+        _kernels(console, [(one.total_ns, one.calls, one.category, one.name) for one in device.step.kernels], before)
+    if found.difference is not msgspec.UNSET:
+        _changes(console, found.difference.kernels)
     if found.ranks is not msgspec.UNSET:
         console.print(f"ranks: {found.ranks.evidence}", highlight=False, markup=False)
     row = found.diagnosis
@@ -83,6 +81,26 @@ def _before(found: Answer, parts: Mapping[str, float], step_ns: float) -> tuple[
         return None
     change = found.difference
     return step_ns - change.step_ns, {part: parts.get(part, 0.0) - change.account_ns[part] for part in PARTS}
+
+
+def _kernels(
+    console: Console,
+    kernels: Sequence[tuple[float, float, str, str]],
+    before: tuple[float, Mapping[str, float]] | None,
+) -> None:
+    """The most expensive kernels; with a baseline what changed is told instead."""
+    for total_ns, calls, category, name in kernels[: 0 if before else MOST_KERNELS]:
+        _line(console, f"  {total_ns / 1e6:9.3f} ms  {calls:6g}×  {category:14} {name}")
+
+
+def _changes(console: Console, kernels: Sequence[KernelDelta]) -> None:
+    for one in [each for each in kernels if each.delta_ns][:MOST_KERNELS]:
+        calls = f"{one.calls_baseline:g} → {one.calls_now:g}×"
+        _line(console, f"  {one.delta_ns / 1e6:+9.3f} ms  {calls:>15}  {one.category:14} {one.name}")
+
+
+def _line(console: Console, text: str) -> None:
+    console.print(text, highlight=False, markup=False, no_wrap=True, overflow="ellipsis")
 
 
 def _title(console: Console, device: int | None, gpu: str | None, path: str, count: int) -> None:

@@ -10,7 +10,9 @@ from mfu_operator.model.trace import Ints, Spans, Trace, column
 
 PATTERNS = (
     re.compile(r"^ProfilerStep#?\s*\d*\*?$"),
-    re.compile(r"^(train(ing)?[ _-]?)?(step|iteration|iter)[ _#:=-]*\d*$", re.IGNORECASE),
+    re.compile(
+        r"^(epoch[ _]?\d+[ ,_:/-]*)?((global|train(ing)?)[ _-]?)?(step|iteration|iter)[ _#:=-]*\d*$", re.IGNORECASE
+    ),
     re.compile(r"^(train(ing)?[ _-]?)?batch[ _#:=-]*\d*$", re.IGNORECASE),
 )
 """Names of step ranges, the surest first."""

@@ -1,0 +1,57 @@
+import pytest
+
+from mfu_operator.trace import range_names
+from mfu_operator.trace.steps import PATTERNS
+
+
+@pytest.mark.parametrize("rule", range_names.rules(), ids=lambda rule: f"{rule.where} {rule.pattern.pattern[:40]}")
+def test_every_rule_is_the_first_to_match_its_example(rule: range_names.NameRule) -> None:
+    first = next(one for one in range_names.rules() if one.where == rule.where and one.pattern.search(rule.example))
+    assert first == rule
+
+
+@pytest.mark.parametrize(
+    "name", ["input_layernorm", "data_parallel_forward", "load_state_dict", "batch_norm", "aten::_to_copy"]
+)
+def test_names_of_layers_and_of_the_framework_are_no_input(name: str) -> None:
+    assert range_names.meaning("range", name) != "idleInput"
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("data", "idleInput"),
+        ("input", "idleInput"),
+        ("dataloader", "idleInput"),
+        ("## load_batch ##", "idleInput"),
+        ("forward", "compute"),
+        ("backward", "compute"),
+        ("loss", "compute"),
+        ("optimizer", "compute"),
+        ("allreduce", "communication"),
+        ("allgather", "communication"),
+        ("nccl:all_reduce", "communication"),
+        ("gloo:all_reduce", "communication"),
+        ("h2d", "h2d"),
+        ("copy", "h2d"),
+        ("d2h", "d2h"),
+        ("sync", "idleSync"),
+        ("barrier", "idleSync"),
+        ("checkpoint", None),
+        ("step", None),
+    ],
+)
+def test_what_a_training_loops_ranges_mean(name: str, meant: str | None) -> None:
+    assert range_names.meaning("range", name) == meant
+
+
+@pytest.mark.parametrize(
+    "name", ["step", "Step 12", "train_step", "iteration_7", "ProfilerStep#5", "epoch 1, step 20", "batch 3"]
+)
+def test_usual_names_of_step_ranges_are_known(name: str) -> None:
+    assert any(pattern.match(name) for pattern in PATTERNS)
+
+
+@pytest.mark.parametrize("name", ["optimizer_step", "stepper", "Optimizer.step#SGD.step", "steps of layer 3"])
+def test_a_part_of_a_step_is_not_taken_for_it(name: str) -> None:
+    assert not any(pattern.match(name) for pattern in PATTERNS)
