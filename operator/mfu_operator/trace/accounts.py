@@ -67,6 +67,8 @@ def _device_account(trace: Trace, device: int, step_range: str | None) -> Device
 
 def _thread_account(trace: Trace, step_range: str | None) -> DeviceAccount:
     steps = find_steps(trace, step_range)
+    if steps is None and trace.device_expected and len(trace.calls):
+        steps = span(int(trace.calls.start.min()), int(trace.calls.end.max()))
     if steps is None:
         raise Unreadable(
             "NothingRecorded",
@@ -84,7 +86,8 @@ def _lost_device(trace: Trace, steps: Steps) -> DeviceAccount:
     """All of it unknown: there were launches, and what they ran was not recorded."""
     parts = np.zeros((len(steps), len(PARTS)), dtype=np.int64)
     parts[:, accounting.UNKNOWN] = steps.end - steps.start
-    return DeviceAccount(None, steps, parts, _mean(trace, steps, parts, "gpu", DEVICE_LOST))
+    base = _mean(trace, steps, parts, "gpu", DEVICE_LOST)
+    return DeviceAccount(None, steps, parts, replace(base, facts={**base.facts, "deviceLost": 1.0}))
 
 
 def _mean(trace: Trace, steps: Steps, parts: Ints, source: str, *warnings: str) -> StepAccount:

@@ -96,17 +96,19 @@ def _rank_facts(compared: answer.Ranks) -> dict[str, float | str]:
 
 def _read(path: Path, step_range: str | None) -> Read:
     trace = formats.read(path)
-    return Read(_trace_row(trace), accounts(trace, step_range))
+    devices = accounts(trace, step_range)
+    said = dict.fromkeys(warning for device in devices for warning in device.mean.warnings)
+    return Read(_trace_row(trace, tuple(said)), devices)
 
 
-def _trace_row(trace: Trace) -> answer.TraceRow:
+def _trace_row(trace: Trace, warnings: tuple[str, ...]) -> answer.TraceRow:
     return answer.TraceRow(
         path=trace.path,
         format=trace.format,
         producer=trace.producer,
         rank=trace.rank,
         world_size=trace.world_size,
-        warnings=trace.warnings,
+        warnings=warnings,
     )
 
 

@@ -155,14 +155,26 @@ GENERAL_ADVICE: Mapping[Bottleneck, tuple[str, ...]] = {
 }
 
 
+UNKNOWN_BECAUSE: Mapping[str, tuple[str, str]] = {
+    "deviceLost": (
+        "launches were recorded and no device activity",
+        "give it the privilege to read GPU activity (CAP_SYS_ADMIN), or record with --trace=cuda-sw,nvtx,osrt",
+    ),
+    "graphNs": (
+        "kernels hide in CUDA graphs",
+        "record again with --trace=cuda,nvtx,osrt --cuda-graph-trace=node",
+    ),
+}
+"""A fact that explains unknown time → (the reason, what to record instead)."""
+
+NO_LAUNCHES = (
+    "launch calls are missing for the operations after the gaps",
+    "record again with --trace=cuda,nvtx,osrt",
+)
+
+
 def _unknown(now: StepAccount, delta: Mapping[str, float], why: str) -> Diagnosis:
-    graphs = now.facts.get("graphNs")
-    reason = "kernels hide in CUDA graphs" if graphs else "launch calls are missing for the operations after the gaps"
-    advice = (
-        "record again with --trace=cuda,nvtx,osrt --cuda-graph-trace=node"
-        if graphs
-        else "record again with --trace=cuda,nvtx,osrt"
-    )
+    reason, advice = next((said for fact, said in UNKNOWN_BECAUSE.items() if now.facts.get(fact)), NO_LAUNCHES)
     found = _inconclusive(f"{why}: {reason}", advice)
     return Diagnosis(found.bottleneck, None, 0.0, found.evidence, found.advice, found.runbook, delta_ns=dict(delta))
 

@@ -98,3 +98,34 @@ def test_nothing_of_the_environment_reaches_the_output(tmp_path: Path) -> None:
     for form in ("text", "json", "markdown", "account"):
         assert "hunter2" not in run("-o", form, path).output
     assert json.loads(run("-o", "json", path).stdout)["traces"][0]["rank"] == 3
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "hta/with_gpu_user_annotation.json.gz",
+        "hta/cpu_only.json.gz",
+        "tracelens/resnet_act_checkpoint_mi300_rank0.json.gz",
+        "nsys/h100_2gpu_1s.sqlite",
+    ],
+)
+def test_real_traces_are_answered_in_the_published_schema(name: str) -> None:
+    result = run("-o", "json", Path("tests/data/traces") / name)
+    assert result.exit_code == 0
+    jsonschema.validate(json.loads(result.stdout), schema())
+
+
+def test_launches_without_any_device_activity_are_inconclusive_and_say_what_is_missing(tmp_path: Path) -> None:
+    file = HostLoop().trace("2025.3.1.90")
+    file.call("cudaLaunchKernel_v7000", 5_000, 9_000)
+    answer = json.loads(run("-o", "json", file.write(tmp_path / "t")).stdout)
+    assert answer["diagnosis"]["bottleneck"] == "Inconclusive"
+    assert answer["devices"][0]["step"]["accountNs"]["compute"] == 0
+    assert "privilege" in answer["diagnosis"]["advice"][0]
+    assert any("no device activity" in warning for warning in answer["traces"][0]["warnings"])
+
+
+def test_too_few_steps_are_warned_of(tmp_path: Path) -> None:
+    answer = json.loads(run("-o", "json", HostLoop(steps=3).trace().write(tmp_path / "t")).stdout)
+    assert answer["devices"][0]["step"]["count"] == 3
+    assert any("only 3 steps recorded" in warning for warning in answer["traces"][0]["warnings"])
