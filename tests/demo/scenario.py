@@ -86,6 +86,11 @@ class Scenario:
         """All pull requests of the repository, newest first."""
         return self.environment.gitea.pull_requests(self.repository)
 
+    def pull_request(self, number: int) -> dict[str, Any]:
+        """One pull request with the size of its change."""
+        found: dict[str, Any] = self.environment.gitea.api("GET", f"repos/{OWNER}/{self.repository}/pulls/{number}")
+        return found
+
     def merge(self, number: int) -> str:
         """The human's part."""
         return self.environment.gitea.merge(self.repository, number)

@@ -38,7 +38,7 @@ def tell(scenario: Scenario, between: Mapping[str, Callable[[], None]] | None = 
 
     Args:
         scenario: where.
-        between: what else to do once the `baseline` is recorded, or once the job is `regressed`.
+        between: what else to do once the `baseline` is recorded, the job is `regressed`, the revert `proposed`.
 
     Raises:
         NotReady: something did not happen in its time; the notes hold the status and the operator's log.
@@ -64,6 +64,7 @@ def tell(scenario: Scenario, between: Mapping[str, Callable[[], None]] | None = 
     with story.stage("the loss is confirmed, the commit found, the pull request opened"):
         story.proposed = scenario.await_status("the pull request", has_pull_request, timeout_s=240)
         story.pull_request = scenario.pull_requests()[0]
+        interludes.get("proposed", _nothing)()
     with story.stage("a person merges; Argo CD rolls back"):
         scenario.synced(scenario.merge(story.pull_request["number"]))
     with story.stage("the readings hold the same baseline again: recovered"):

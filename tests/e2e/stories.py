@@ -40,10 +40,10 @@ class MainJob(Seen):
 
     story: Story | None = None
     deposed: str = ""
-    trainer_before_profile: str = ""
-    trainer_after_profile: str = ""
+    trainer_before_profile: tuple[str, ...] = ()
+    trainer_after_profile: tuple[str, ...] = ()
     branch_config: str = ""
-    good_config: str = ""
+    pull_request: Mapping[str, Any] = field(default_factory=dict)
 
 
 def main_job(environment: Environment) -> MainJob:
@@ -51,19 +51,18 @@ def main_job(environment: Environment) -> MainJob:
     scenario = Scenario(environment, "main-job")
     seen = MainJob(scenario)
 
-    def before_profile() -> None:
-        seen.good_config = scenario.config_at()
-        seen.trainer_before_profile = _uid(scenario)
-
     def in_the_middle() -> None:
-        seen.trainer_after_profile = _uid(scenario)
+        seen.trainer_before_profile = _trainers(scenario)
         seen.deposed = depose(environment)
 
-    story = tell(scenario, {"baseline": before_profile, "regressed": in_the_middle})
+    def after_profile() -> None:
+        seen.trainer_after_profile = _trainers(scenario)
+
+    story = tell(scenario, {"regressed": in_the_middle, "proposed": after_profile})
     seen.story = story
     seen.look()
-    if seen.pull_requests:
-        seen.branch_config = scenario.config_at(str(story.pull_request["head"]["sha"]))
+    seen.pull_request = scenario.pull_request(int(story.pull_request["number"]))
+    seen.branch_config = scenario.config_at(str(story.pull_request["head"]["sha"]))
     return seen
 
 
@@ -136,9 +135,10 @@ def depose(environment: Environment) -> str:
     return deposed
 
 
-def _uid(scenario: Scenario) -> str:
+def _trainers(scenario: Scenario) -> tuple[str, ...]:
+    """The run's pods that are running, with their restarts."""
     running = [pod for pod in scenario.pods() if pod["status"].get("phase") == "Running"]
-    return ",".join(sorted(f"{pod['metadata']['uid']}:{_restarts(pod)}" for pod in running))
+    return tuple(sorted(f"{pod['metadata']['name']} restarted {_restarts(pod)} times" for pod in running))
 
 
 def _restarts(pod: Mapping[str, Any]) -> int:

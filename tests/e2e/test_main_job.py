@@ -48,8 +48,8 @@ def test_the_profiling_pod_has_no_token_and_writes_to_no_volume_of_the_run(main:
 
 
 def test_the_training_run_is_not_disturbed_by_its_profile(main: MainJob) -> None:
-    pods = [pod for pod in main.pods if pod["status"]["phase"] == "Running"]
-    assert [sum(each["restartCount"] for each in pod["status"]["containerStatuses"]) for pod in pods] == [0]
+    assert len(main.trainer_before_profile) == 1
+    assert main.trainer_after_profile == main.trainer_before_profile
 
 
 def test_the_diagnosis_is_the_true_one_in_milliseconds(main: MainJob) -> None:
@@ -76,8 +76,8 @@ def test_one_pull_request_on_one_branch_in_spite_of_two_replicas_and_a_killed_le
 def test_the_pull_request_reverts_that_commit_and_nothing_else(main: MainJob) -> None:
     assert "num_workers: 4" in main.branch_config
     assert "every_steps: 400" in main.branch_config, "the harmless commit to the same file stays"
-    assert main.pull_requests[0]["changed_files"] == 1
-    assert (main.pull_requests[0]["additions"], main.pull_requests[0]["deletions"]) == (1, 1)
+    assert main.pull_request["changed_files"] == 1
+    assert (main.pull_request["additions"], main.pull_request["deletions"]) == (1, 1)
 
 
 def test_the_pull_request_carries_the_diagnosis(main: MainJob) -> None:
@@ -99,7 +99,7 @@ def test_the_pull_request_carries_the_diagnosis(main: MainJob) -> None:
 def test_after_the_merge_the_loss_is_gone_and_the_record_says_what_it_cost(main: MainJob) -> None:
     incident = main.status["history"][0]
     recovery = incident["recovery"]
-    assert recovery["after"] == pytest.approx(recovery["before"], rel=0.12)
+    assert recovery["after"] >= 0.9 * recovery["before"], "within the tolerance of the same baseline"
     assert recovery["regressed"] < 0.6 * recovery["before"]
     hours = seconds_between(incident["onsetAt"], recovery["recoveredAt"]) / 3600
     assert recovery["gpuHoursLost"] == pytest.approx(hours * incident["drop"], rel=0.01)
