@@ -49,7 +49,7 @@ class Limits:
     entries: int
 
 
-LIMITS = Limits(characters=500, items=6, entries=40)
+LIMITS = Limits(characters=500, items=6, entries=80)
 PAST_LIMITS = Limits(characters=120, items=4, entries=15)
 
 
@@ -172,6 +172,7 @@ def whole_nanoseconds(account: StepAccount) -> StepAccount:
         mean_ns=float(round(account.mean_ns)),
         parts_ns={name: float(value) for name, value in parts.items()},
         kernels=account.kernels[:KERNELS],
+        facts={**account.facts, "kernelsCut": 1.0} if len(account.kernels) > KERNELS else account.facts,
     )
 
 
