@@ -35,6 +35,19 @@ def event_reasons() -> set[str]:
     return {text for call in calls if (text := _constant(call.args[1]))}
 
 
+def observed_causes() -> dict[str, set[str]]:
+    """Bottleneck → the causes that are read off hardware and ranks, not out of a trace."""
+    found: dict[str, set[str]] = {}
+    for name in ("detect/hardware.py", "reconcile/incident.py"):
+        for node in ast.walk(ast.parse((OPERATOR / name).read_text())):
+            if isinstance(node, ast.Call) and _called(node) in ("Finding", "Diagnosis") and len(node.args) > 1:
+                cause = _constant(node.args[1])
+                page = "Straggler" if "STRAGGLER" in ast.unparse(node.args[0]) else "HardwareDegraded"
+                if cause:
+                    found.setdefault(page, set()).add(cause)
+    return found
+
+
 def _of_call(node: ast.AST) -> Iterator[str]:
     """The first argument of an error, the third of a Condition."""
     if not isinstance(node, ast.Call):

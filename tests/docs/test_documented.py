@@ -11,7 +11,7 @@ from mfu_operator.model.diagnosis import Bottleneck
 from mfu_operator.model.verdict import Gate, Verdict
 from mfu_operator.trace.causes import CAUSES
 from tests.charts.test_chart import exported
-from tests.docs.reasons import event_reasons, given_reasons
+from tests.docs.reasons import event_reasons, given_reasons, observed_causes
 
 ROOT = Path(__file__).parents[2]
 RUNBOOKS = ROOT / "runbooks"
@@ -49,6 +49,20 @@ def test_a_bottleneck_has_a_page_with_its_causes(bottleneck: Bottleneck) -> None
     for cause in CAUSES:
         if cause.bottleneck is bottleneck:
             assert f"### {cause.name}\n" in page, f"a section for the cause {cause.name}"
+
+
+def test_a_cause_that_no_trace_tells_has_a_section_too() -> None:
+    found = observed_causes()
+    assert {"HardwareDegraded", "Straggler"} == found.keys()
+    for bottleneck, names in found.items():
+        page = (RUNBOOKS / f"{kebab(bottleneck)}.md").read_text()
+        assert [name for name in sorted(names) if f"### {name}\n" not in page] == []
+
+
+def test_the_index_names_every_cause() -> None:
+    for page in (RUNBOOKS / f"{kebab(each)}.md" for each in BOTTLENECKS):
+        for cause in re.findall(r"^### (\w+)$", page.read_text(), re.MULTILINE):
+            assert re.search(rf"\]\({page.name}\).*\b{cause}\b", INDEX), f"{cause} in the index"
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page.name != "README.md"], ids=lambda page: page.stem)
