@@ -105,7 +105,7 @@ def marker(incident_id: str, subject: str) -> str:
 def token(text: str) -> str:
     """An id with nothing in it that ends a comment, a trailer or a ref name."""
     quiet = re.sub(r"[^A-Za-z0-9._/-]", "-", text)
-    return re.sub(r"-{2,}", "-", re.sub(r"/[-./]+|[-.]+/", "/", re.sub(r"\.{2,}", ".", quiet))).strip("-./")
+    return re.sub(r"[-./]+", lambda run: "/" if "/" in run[0] else run[0][0], quiet).strip("-./")
 
 
 def account_table(healthy: StepAccount | None, now: StepAccount) -> str:

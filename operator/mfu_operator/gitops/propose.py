@@ -20,7 +20,7 @@ Pins = tuple[tuple[str, str, str], ...]
 
 def branch(incident_id: str) -> str:
     """The incident's branch: the same for the same incident, and a valid ref name."""
-    return BRANCH_PREFIX + re.sub(r"\.lock(?=/|$)", "-lock", message.token(incident_id))
+    return BRANCH_PREFIX + re.sub(r"\.lock(?=/|$)", "-lock", message.token(incident_id) or "incident")
 
 
 def propose(
