@@ -2,15 +2,13 @@
 
 import os
 import sys
-import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
 
-from mfu_operator.adapters import nsys
-from mfu_operator.detect.hardware import rule_out
 from mfu_operator.errors import Unreadable
-from mfu_operator.trace import answer, compact, markdown
+from mfu_operator.trace import answer, compact, formats, markdown
 from mfu_operator.trace.analyze import answer_of, mean_account, read_all
 
 UNREADABLE = 3
@@ -50,8 +48,8 @@ def analyze_command(
     TRACE is an nsys SQLite export, an .nsys-rep, a Kineto (torch.profiler) JSON trace, or a folder of these.
     """
     try:
-        with tempfile.TemporaryDirectory(prefix="mfu-") as folder:
-            printed, account = _answer(Path(folder), traces, output, baseline, step_range)
+        with ExitStack() as stack:
+            printed, account = _answer(stack, traces, output, baseline, step_range)
     except Unreadable as error:
         _leave(termination_message, compact.encode_failure(error.reason, error.message + _last_words(recorder_log)))
         click.echo(f"kubectl-mfu: {' '.join(error.message.split())}", err=True)
@@ -61,15 +59,14 @@ def analyze_command(
 
 
 def _answer(
-    folder: Path, traces: tuple[Path, ...], output: str, baseline: tuple[Path, ...], step_range: str | None
+    stack: ExitStack, traces: tuple[Path, ...], output: str, baseline: tuple[Path, ...], step_range: str | None
 ) -> tuple[str, str]:
     """What to print, and the compact account."""
-    now = read_all(nsys.exported(traces, _subfolder(folder, "now")), step_range)
+    now = read_all(_readable(stack, traces), step_range)
     account = compact.encode(mean_account(now), _hardware_remarks() if output == "account" else ())
     if output == "account":
         return account, account
-    before = nsys.exported(baseline, _subfolder(folder, "baseline"))
-    found = answer_of(now, read_all(before, step_range))
+    found = answer_of(now, read_all(_readable(stack, baseline), step_range))
     if output == "json":
         return answer.encode(found), account
     if output == "markdown":
@@ -89,15 +86,21 @@ def _last_words(recorder_log: Path | None) -> str:
 def _hardware_remarks() -> tuple[str, ...]:
     """Faults of this node's GPUs that NVML shows; none where there is no driver to ask."""
     from mfu_operator.adapters import nvml  # only a profiling pod asks; a person's trace is not of this machine
+    from mfu_operator.detect.hardware import rule_out
 
     found = rule_out(nvml.hardware(os.environ.get("MFU_NODE_NAME", "this node")).gpus)
     return tuple(f"{each.where}: {each.text}" for each in found.findings)
 
 
-def _subfolder(folder: Path, name: str) -> Path:
-    made = folder / name
-    made.mkdir()
-    return made
+def _readable(stack: ExitStack, paths: tuple[Path, ...]) -> tuple[Path, ...]:
+    """The paths, with nsys' own reports among them exported to a folder that goes with `stack`."""
+    if not any(path.is_dir() or formats.is_report(path) for path in paths):
+        return paths
+    import tempfile  # this and what runs nsys take as long to import as a small trace to analyse
+
+    from mfu_operator.adapters import nsys
+
+    return nsys.exported(paths, Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mfu-"))))
 
 
 def _leave(path: Path | None, text: str) -> None:

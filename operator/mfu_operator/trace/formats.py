@@ -43,7 +43,7 @@ def is_trace(path: Path) -> bool:
 
 def is_report(path: Path) -> bool:
     """Whether the file is nsys' own recording, which nsys has to export first."""
-    return path.suffix in REPORT_SUFFIXES and not is_trace(path)
+    return path.suffix in REPORT_SUFFIXES and path.is_file() and not is_trace(path)
 
 
 def read(path: Path) -> Trace:

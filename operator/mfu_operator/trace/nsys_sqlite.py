@@ -1,5 +1,6 @@
 """Reads an nsys SQLite export of any schema from 2022.4 on: tables and columns are probed, never assumed."""
 
+import re
 import sqlite3
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,6 +21,9 @@ FETCH_ROWS = 200_000
 """Rows held as Python objects at a time: 30 MB at most for the widest query."""
 
 PUSH_POP, START_END = 59, 60
+OPERATOR_SUFFIX = re.compile(r", (?:op_id|seq|sizes|input_op_ids) = ")
+"""After an operator's name in the ranges of torch.autograd.profiler.emit_nvtx: it makes every name another one."""
+
 COPY_PARTS = {1: H2D, 2: D2H, 8: D2D, 10: D2D}
 """CUPTI copy kinds; those with arrays (3 to 7) stay on the device or are rare, and count as d2d."""
 PAGEABLE_KIND = 0
@@ -224,7 +228,7 @@ class _Reader:
         rows: list[tuple[int, int, int, int]] = []
         for start, end, thread, text, text_id in cursor:
             named = text if text is not None else self._strings.get(text_id, f"string {text_id}")
-            rows.append((start, end, thread, self._name(str(named))))
+            rows.append((start, end, thread, self._name(OPERATOR_SUFFIX.split(str(named), maxsplit=1)[0])))
         if not rows:
             return Spans()
         columns = np.array(rows, dtype=np.int64).T
