@@ -1,10 +1,14 @@
 """The operator's own settings, read once from the environment (prefix `MFU_`). Helm sets them from values.yaml."""
 
+import math
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mfu_operator.errors import Stall
+
+LAST_PORT = 65535
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +44,8 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         runbook_base_url=env.get("MFU_RUNBOOK_BASE_URL") or None,
         sweep_interval_s=_positive(env, "MFU_SWEEP_INTERVAL", defaults.sweep_interval_s),
         reconcile_interval_s=_positive(env, "MFU_RECONCILE_INTERVAL", defaults.reconcile_interval_s),
-        health_port=int(_positive(env, "MFU_HEALTH_PORT", defaults.health_port)),
-        metrics_port=int(_positive(env, "MFU_METRICS_PORT", defaults.metrics_port)),
+        health_port=_port(env, "MFU_HEALTH_PORT", defaults.health_port),
+        metrics_port=_port(env, "MFU_METRICS_PORT", defaults.metrics_port),
     )
 
 
@@ -53,6 +57,18 @@ def _positive(env: Mapping[str, str], name: str, default: float) -> float:
         value = float(text)
     except ValueError:
         value = 0.0
-    if value <= 0:
+    if not 0 < value < math.inf:
         raise Stall("InvalidSetting", f"{name}={text!r}: write a number above zero, for example {name}={default:g}")
     return value
+
+
+def _port(env: Mapping[str, str], name: str, default: int) -> int:
+    text = env.get(name, "")
+    if not text:
+        return default
+    if not re.fullmatch(r"[0-9]{1,5}", text) or not 1 <= int(text) <= LAST_PORT:
+        raise Stall(
+            "InvalidSetting",
+            f"{name}={text!r}: write a whole number from 1 to {LAST_PORT}, for example {name}={default}",
+        )
+    return int(text)

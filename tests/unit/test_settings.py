@@ -46,7 +46,7 @@ def test_every_variable_is_read() -> None:
     )
 
 
-@pytest.mark.parametrize("text", ["soon", "0", "-1", "30s"])
+@pytest.mark.parametrize("text", ["soon", "0", "-1", "30s", "nan", "inf", "-inf", "1e999"])
 @pytest.mark.parametrize("name", ["MFU_SWEEP_INTERVAL", "MFU_RECONCILE_INTERVAL", "MFU_HEALTH_PORT"])
 def test_what_is_no_number_above_zero_is_refused_with_an_example(name: str, text: str) -> None:
     with pytest.raises(Stall) as raised:
@@ -54,6 +54,20 @@ def test_what_is_no_number_above_zero_is_refused_with_an_example(name: str, text
     assert raised.value.reason == "InvalidSetting"
     assert f"{name}={text!r}" in raised.value.message
     assert f"for example {name}=" in raised.value.message
+
+
+@pytest.mark.parametrize("text", ["8080.5", "1e3", "65536", "٨٠٨٠", " 80"])
+@pytest.mark.parametrize("name", ["MFU_HEALTH_PORT", "MFU_METRICS_PORT"])
+def test_what_is_no_port_is_refused_by_name(name: str, text: str) -> None:
+    with pytest.raises(Stall) as raised:
+        from_environment({name: text})
+    assert raised.value.reason == "InvalidSetting"
+    assert f"{name}={text!r}" in raised.value.message
+    assert "from 1 to 65535" in raised.value.message
+
+
+def test_the_last_port_is_a_port() -> None:
+    assert from_environment({"MFU_HEALTH_PORT": "65535"}).health_port == 65535
 
 
 def test_the_process_environment_is_what_is_read_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
