@@ -28,7 +28,8 @@ def exported(paths: Sequence[Path], folder: Path) -> tuple[Path, ...]:
     Raises:
         Unreadable: NsysMissing, ExportFailed, and those of `formats.expand`.
     """
-    return tuple(_exported(file, folder) for path in paths for file in _files(path))
+    files = [file for path in paths for file in _files(path)]
+    return tuple(_exported(file, folder / str(index)) for index, file in enumerate(files))
 
 
 def _files(path: Path) -> tuple[Path, ...]:
@@ -53,6 +54,7 @@ def _stem(file: Path) -> str:
 def _exported(path: Path, folder: Path) -> Path:
     if not path.is_file() or not formats.is_report(path):
         return path
+    folder.mkdir()
     report = _imported(path, folder) if path.suffix == ".qdstrm" else path
     target = folder / f"{path.stem}.sqlite"
     _run(
