@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from mfu_operator import errors
@@ -18,8 +18,9 @@ def given_reasons() -> dict[str, str]:
     found: dict[str, str] = {}
     for path in sorted(OPERATOR.rglob("*.py")):
         tree = ast.parse(path.read_text())
+        constants = _constants(tree)
         for node in ast.walk(tree):
-            for reason in (*_of_call(node), *_of_tuple(node), *_of_name(node)):
+            for reason in (*_of_call(node), *_of_tuple(node, constants), *_of_name(node)):
                 found.setdefault(reason, f"{path.relative_to(OPERATOR)}:{getattr(node, 'lineno', 0)}")
     return found
 
@@ -57,14 +58,25 @@ def _of_call(node: ast.AST) -> Iterator[str]:
         yield reason
 
 
-def _of_tuple(node: ast.AST) -> Iterator[str]:
-    """(…, reason, message): a CamelCase word followed by a sentence."""
+def _of_tuple(node: ast.AST, constants: Mapping[str, str]) -> Iterator[str]:
+    """(…, reason, message): a CamelCase word, or the module's constant that holds it, followed by a sentence."""
     if not isinstance(node, ast.Tuple) or len(node.elts) not in (2, 3):
         return
     word, sentence = node.elts[-2:]
-    reason = _constant(word)
+    reason = constants.get(word.id) if isinstance(word, ast.Name) else _constant(word)
     if reason and reason not in NO_REASON and CAMEL_CASE.fullmatch(reason) and _is_sentence(sentence):
         yield reason
+
+
+def _constants(module: ast.Module) -> dict[str, str]:
+    """The module's constants that hold a text."""
+    return {
+        target.id: text
+        for each in module.body
+        if isinstance(each, ast.Assign) and (text := _constant(each.value))
+        for target in each.targets
+        if isinstance(target, ast.Name)
+    }
 
 
 def _of_name(node: ast.AST) -> Iterator[str]:

@@ -6,11 +6,11 @@ from dataclasses import replace
 from mfu_operator.api import naming
 from mfu_operator.model.baseline import ProfilingMode
 from mfu_operator.model.condition import Event
-from mfu_operator.model.incident import Incident
+from mfu_operator.model.incident import Incident, ProfileFact
 from mfu_operator.model.verdict import Verdict
 from mfu_operator.reconcile import profile
 from mfu_operator.reconcile.effects import Record, Step, Subject
-from mfu_operator.reconcile.known_good import known_good, quiet
+from mfu_operator.reconcile.known_good import known_good, newest_start_s, quiet
 from mfu_operator.reconcile.world import World
 
 
@@ -20,6 +20,9 @@ def open_incident(world: World) -> Step | None:
     if judgement is None or judgement.verdict is not Verdict.REGRESSED:
         return None
     number = world.status.incidents + 1
+    healthy = world.status.healthy_profile
+    if healthy is not None and profile.awaits_job(healthy):
+        healthy = profile.overlapping(healthy, "a loss set in while it ran")
     incident = Incident(
         id=naming.incident_id(world.identity.name, world.identity.uid, number),
         opened_at=world.now_s,
@@ -31,7 +34,10 @@ def open_incident(world: World) -> Step | None:
         good_revision=world.status.known_good.revision if world.status.known_good else None,
     )
     event = Event("Warning", "Regressed", f"incident {incident.id}: {judgement.message}")
-    return Record(replace(world.status, incidents=number, incident=incident), (event,))
+    return Record(
+        replace(world.status, incidents=number, incident=incident, healthy_profile=healthy),
+        (event,),
+    )
 
 
 def remember_known_good(world: World) -> Step | None:
@@ -60,7 +66,36 @@ def profile_once(world: World) -> Step | None:
     after = profile.observed(world, known)
     if after is None:
         return None
+    if after.account is not None:
+        if not _can_be_judged(world):
+            return None
+        changed = _changed_since(world, after)
+        after = after if changed is None else profile.overlapping(after, changed)
     return Record(replace(world.status, healthy_profile=after), (_profiled(after.failure, after.job),))
+
+
+def _can_be_judged(world: World) -> bool:
+    """Whether anything can be said of the job now. A finished Job stays for a day: there is time to ask again."""
+    judged = world.judgement is not None and world.judgement.verdict is not Verdict.NO_DATA
+    return judged and world.workload is not None and newest_start_s(world.workload.pods) is not None
+
+
+def _changed_since(world: World, known: ProfileFact) -> str | None:
+    """Why what the Job recorded may not be the healthy job; None where nothing speaks against it.
+
+    Our own Job's gate is no objection: it says that readings do not count, not that they are bad.
+    """
+    judgement, workload = world.judgement, world.workload
+    assert judgement is not None
+    assert workload is not None
+    if judgement.verdict is not Verdict.HEALTHY:
+        return f"the verdict is {judgement.verdict} now ({judgement.message})"
+    if judgement.evidence_s > 0:
+        return f"{judgement.evidence_s:.0f} s of evidence for a loss came up meanwhile"
+    newest_s = newest_start_s(workload.pods)
+    if newest_s is not None and newest_s > known.created_at:
+        return f"a pod of the run started {newest_s - known.created_at:.0f} s after it was launched"
+    return None
 
 
 def _profiled(failure: tuple[str, str] | None, job: str) -> Event:

@@ -1,10 +1,11 @@
 """Which costly observations the next decision rests on."""
 
 from mfu_operator.model.baseline import BaselineSpec
-from mfu_operator.model.incident import Incident, ProfileFact, Status
+from mfu_operator.model.incident import Incident, Status
 from mfu_operator.model.proposal import PullRequestState
 from mfu_operator.model.verdict import Judgement, Verdict
 from mfu_operator.reconcile.incident import proposal_missing
+from mfu_operator.reconcile.profile import awaits_job
 from mfu_operator.reconcile.world import Need
 
 
@@ -16,11 +17,6 @@ def needs(spec: BaselineSpec, status: Status, judgement: Judgement | None) -> fr
     if judgement is not None and judgement.verdict is Verdict.HEALTHY and not judgement.gates:
         wanted.add(Need.SOURCE)
     return frozenset(wanted)
-
-
-def awaits_job(profile: ProfileFact | None) -> bool:
-    """A Job was launched and has neither brought an account nor failed."""
-    return profile is not None and profile.account is None and profile.failure is None
 
 
 def _of_incident(spec: BaselineSpec, incident: Incident, judgement: Judgement | None) -> frozenset[Need]:

@@ -15,6 +15,9 @@ from mfu_operator.trace import compact
 WAITING_REASONS = ("JobUnschedulable", "ImagePullFailed")
 """Why a Job's pod did not start: the deadline deletes the pod, and with it what it said."""
 
+OVERLAPS = "JobOverlapsChange"
+"""Why an account of the healthy job was not taken although its Job succeeded."""
+
 MAX_LABEL = 63
 """The longest label value that the API takes."""
 
@@ -71,10 +74,26 @@ def observed(world: World, profile: ProfileFact) -> ProfileFact | None:
     return replace(profile, account=account, hardware=hardware)
 
 
+def awaits_job(profile: ProfileFact | None) -> bool:
+    """A Job was launched and has neither brought an account nor failed."""
+    return profile is not None and profile.account is None and profile.failure is None
+
+
+def overlapping(profile: ProfileFact, because: str) -> ProfileFact:
+    """The profile without its account: slow code recorded as healthy would hide every later loss of the same kind."""
+    failure = (
+        OVERLAPS,
+        f"Job {profile.job} may have recorded another job than the healthy one: {because}; "
+        + "it is recorded again once the readings hold the baseline without a trace of loss",
+    )
+    return replace(profile, account=None, hardware=(), failure=failure)
+
+
 def retry_due(world: World, profile: ProfileFact) -> bool:
-    """Whether the pause after a failed attempt is over."""
+    """Whether the pause after a failed attempt is over. A Job that only came at a bad time is always tried again."""
     pause_s = min(LONGEST_PAUSE_S, world.spec.detection.sustain_s) * profile.attempt
-    return profile.attempt < ATTEMPTS and world.now_s >= profile.created_at + pause_s
+    untimely = profile.failure is not None and profile.failure[0] == OVERLAPS
+    return (untimely or profile.attempt < ATTEMPTS) and world.now_s >= profile.created_at + pause_s
 
 
 def _why_failed(world: World, job: ProfilingJob) -> tuple[str, str]:

@@ -11,7 +11,8 @@ from mfu_operator.model.incident import ProfileFact, Recording, Status
 from mfu_operator.model.verdict import Gate
 from mfu_operator.model.workload import JobPhase, ProfilingJob, Workload
 from mfu_operator.ports import Delivery
-from mfu_operator.reconcile.needs import awaits_job, needs
+from mfu_operator.reconcile.needs import needs
+from mfu_operator.reconcile.profile import awaits_job
 from mfu_operator.reconcile.refresh import declared_baseline
 from mfu_operator.reconcile.world import Need, World
 from mfu_operator.runtime.hands import Hands
