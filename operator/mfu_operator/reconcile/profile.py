@@ -83,8 +83,10 @@ def overlapping(profile: ProfileFact, because: str) -> ProfileFact:
     """The profile without its account: slow code recorded as healthy would hide every later loss of the same kind."""
     failure = (
         OVERLAPS,
-        f"Job {profile.job} may have recorded another job than the healthy one: {because}; "
-        + "it is recorded again once the readings hold the baseline without a trace of loss",
+        (
+            f"Job {profile.job} may have recorded another job than the healthy one: {because}; "
+            "it is recorded again once the readings hold the baseline without a trace of loss"
+        ),
     )
     return replace(profile, account=None, hardware=(), failure=failure)
 
