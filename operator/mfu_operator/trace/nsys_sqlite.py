@@ -228,11 +228,16 @@ class _Reader:
         rows: list[tuple[int, int, int, int]] = []
         for start, end, thread, text, text_id in cursor:
             named = text if text is not None else self._strings.get(text_id, f"string {text_id}")
-            rows.append((start, end, thread, self._name(OPERATOR_SUFFIX.split(str(named), maxsplit=1)[0])))
+            rows.append((start, end, thread, self._range_name(str(named))))
         if not rows:
             return Spans()
         columns = np.array(rows, dtype=np.int64).T
         return Spans(columns[0], columns[1], self._thread_index(columns[2]), columns[3])
+
+    def _range_name(self, text: str) -> int:
+        """The index of a range's name, without what makes each call's another one."""
+        plain = text if ", " not in text else OPERATOR_SUFFIX.split(text, maxsplit=1)[0]
+        return self._name(plain)
 
     def _device_expected(self, calls: Spans, about: About) -> bool:
         launched = select(calls, tuple(self._names), "cuda", "launch", "graph")
