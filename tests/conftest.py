@@ -12,22 +12,26 @@ from tests.cluster.cluster import Cluster
 from tests.demo.environment import Environment, bring_up, take_down
 from tests.demo.story import NAMESPACE as DEMO
 
-NAMESPACES = (DEMO, "main-job", "quiet-job", "careful-job", "trouble")
-"""Where baselines are: the demo's, which may be up, and those of the end-to-end tests."""
+NAMESPACES = ("main-job", "quiet-job", "careful-job", "trouble")
+"""Where the end-to-end tests put baselines."""
 
 
 @pytest.fixture(scope="session")
 def environment() -> Iterator[Environment]:
-    """The cluster with its services and the operator, by its chart; taken down again unless it ran before."""
+    """The cluster with its services and the operator, by its chart; taken down again unless it ran before.
+
+    A demo that is up keeps its rights. KUBECONFIG is not looked at: tests run on a cluster of their own.
+    """
     reason = preflight.why_not()
     if reason is not None:
         pytest.skip(reason)
-    ran_before = bool(os.environ.get("KUBECONFIG")) or Cluster().running()
+    cluster = Cluster()
+    ran_before = cluster.running()
     try:
-        yield bring_up(NAMESPACES, replicas=2)
+        yield bring_up(cluster, NAMESPACES, secretNamespaces=[*NAMESPACES, *([DEMO] if ran_before else [])], replicas=2)
     finally:
         if not ran_before:
-            take_down()
+            take_down(cluster)
 
 
 @pytest.fixture(scope="session")

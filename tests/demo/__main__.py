@@ -5,7 +5,7 @@ import time
 
 from tests.cluster import preflight
 from tests.cluster.process import CommandFailed, NotReady
-from tests.demo.environment import bring_up, take_down
+from tests.demo.environment import bring_up, chosen_cluster, take_down
 from tests.demo.foreign import MissingSettingError
 from tests.demo.scenario import Scenario
 from tests.demo.screen import show
@@ -34,7 +34,7 @@ def main() -> int:
 
 def _run() -> int:
     began_s = time.monotonic()
-    environment = bring_up([NAMESPACE])
+    environment = bring_up(chosen_cluster(), [NAMESPACE])
     ready_s = time.monotonic() - began_s
     story = tell(Scenario(environment, NAMESPACE))
     show(story, ready_s, time.monotonic() - began_s)
@@ -42,7 +42,7 @@ def _run() -> int:
 
 
 def _down() -> int:
-    take_down()
+    take_down(chosen_cluster())
     return 0
 
 

@@ -17,14 +17,16 @@ from tests.cluster.gitea import Gitea
 from tests.cluster.helm import Helm
 from tests.cluster.images import ImageRef, build_archive, ensure_base
 from tests.cluster.kubectl import Kubectl
+from tests.cluster.process import CommandFailed
 from tests.cluster.prometheus import Prometheus
 from tests.cluster.toolchain import go_binaries, progress
-from tests.demo.foreign import ForeignCluster
+from tests.demo.foreign import OURS, ForeignCluster
 
 ROOT = Path(__file__).resolve().parents[2]
 OPERATOR_NAMESPACE = "mfu-system"
 STORE_NAMESPACE = "object-store"
 STORE_PORT = 18090
+BASELINES = "trainingbaselines.mfu-operator.io"
 SCRAPE_INTERVAL_S = 2
 
 IMAGES: Mapping[str, tuple[str, str | None]] = {
@@ -53,34 +55,46 @@ class Environment:
     @property
     def store_url(self) -> str:
         """Where training pods find the object store."""
-        return f"http://{self.cluster.host_address}:{STORE_PORT}"
+        if isinstance(self.cluster, Cluster):
+            return f"http://{self.cluster.host_address}:{STORE_PORT}"
+        address = self.kubectl.run(
+            "get", "pods", f"--namespace={STORE_NAMESPACE}", "--output=jsonpath={.items[0].status.podIP}"
+        )
+        return f"http://{address}:{STORE_PORT}"
 
-    @property
-    def checkpoints(self) -> Path:
-        """The folder of the run's volumes on the node."""
-        return self.cluster.state / "volumes"
+    def volume(self, namespace: str) -> str:
+        """The volume of a run's checkpoints, as a line of its manifest: a folder of the node that is ours, else none
+        that outlives the pod."""
+        if isinstance(self.cluster, Cluster):
+            path = self.cluster.state / "volumes" / namespace
+            return f"hostPath: {{path: {path}, type: DirectoryOrCreate}}"
+        return "emptyDir: {}"
 
 
-def bring_up(namespaces: Sequence[str], **values: Any) -> Environment:
+def chosen_cluster() -> Cluster | ForeignCluster:
+    """The cluster behind KUBECONFIG where that is set, else one of our own."""
+    return ForeignCluster() if os.environ.get("KUBECONFIG") else Cluster()
+
+
+def bring_up(cluster: Cluster | ForeignCluster, namespaces: Sequence[str], **values: Any) -> Environment:
     """Start everything that is not running yet; quick where it is.
 
     Args:
+        cluster: where.
         namespaces: where baselines will be: the operator gets to read Secrets there, and nowhere else.
         values: more values of the chart.
 
     Raises:
         NotReady, CommandFailed: what did not come up, and the end of its log.
+        MissingSettingError: what a foreign cluster lacks.
     """
-    cluster: Cluster | ForeignCluster = ForeignCluster() if os.environ.get("KUBECONFIG") else Cluster()
     if isinstance(cluster, ForeignCluster):
-        cluster.check()
-    modules = ("gitea", "argocd", "prometheus", "helm")
-    if isinstance(cluster, Cluster):
+        cluster.check(go_binaries("kubernetes") / "kubectl", [*namespaces, OPERATOR_NAMESPACE, STORE_NAMESPACE])
+    else:
         cluster.up()
     with progress("compile Gitea, Argo CD, Prometheus and Helm"):
-        for module in modules:
+        for module in ("gitea", "argocd", "prometheus", "helm"):
             go_binaries(module)
-    images = _images(cluster)
     environment = Environment(
         cluster=cluster,
         gitea=Gitea(cluster.state, host_address=cluster.host_address),
@@ -90,20 +104,55 @@ def bring_up(namespaces: Sequence[str], **values: Any) -> Environment:
         ),
         helm=Helm(cluster.state, cluster.kubeconfig),
         kubectl=Kubectl(cluster.kubeconfig, cluster.state),
-        images=images,
+        images=_images(cluster),
     )
     with progress("start Gitea, Argo CD, Prometheus and the object store"):
-        _together(_service(environment.gitea), _service(environment.argocd), _service(environment.prometheus),
-                  lambda: _start_store(environment))  # fmt: skip
+        _together(
+            _service(environment.gitea),
+            _service(environment.argocd),
+            _service(environment.prometheus),
+            lambda: _start_store(environment),
+        )
+    if isinstance(cluster, ForeignCluster):
+        cluster.mark(environment.kubectl)
+    for namespace in namespaces:
+        clear(environment, namespace)
     with progress("install the operator with its chart"):
         install_operator(environment, namespaces, **values)
     return environment
 
 
+def clear(environment: Environment, namespace: str) -> None:
+    """Remove what an earlier story left in a namespace, so that a story can begin anew after an interruption."""
+    if environment.kubectl.get("namespace", namespace) is None:
+        return
+    with progress(f"remove what an earlier run left in {namespace}"):
+        _let_go(environment, namespace)
+        if environment.argocd.application(namespace) is not None:
+            environment.argocd.delete_application(namespace)
+        environment.kubectl.delete("namespace", namespace)
+        environment.gitea.delete_repository(f"{namespace}-config")
+
+
+def _let_go(environment: Environment, namespace: str) -> None:
+    """Delete the baselines, without waiting for an operator that may not run."""
+    kubectl = environment.kubectl
+    if not kubectl.run("get", "crd", BASELINES, "--ignore-not-found", "--output=name").strip():
+        return
+    kubectl.run("delete", BASELINES, "--all", f"--namespace={namespace}", "--wait=false")
+    for name in kubectl.run("get", BASELINES, f"--namespace={namespace}", "--output=name").split():
+        patch = '{"metadata":{"finalizers":null}}'
+        try:
+            kubectl.run("patch", name, f"--namespace={namespace}", "--type=merge", f"--patch={patch}")
+        except CommandFailed:
+            if kubectl.get(BASELINES, name.rpartition("/")[2], namespace) is not None:
+                raise
+
+
 def install_operator(environment: Environment, namespaces: Sequence[str], **values: Any) -> None:
     """Install or upgrade the operator by its own chart, with the chart's own least-privilege roles."""
     environment.kubectl.apply(
-        *({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in namespaces)
+        *({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": OURS}} for name in namespaces)
     )
     operator, profiler = environment.images["mfu-operator"], environment.images["mfu-profiler"]
     environment.helm.upgrade_install(
@@ -121,12 +170,12 @@ def install_operator(environment: Environment, namespaces: Sequence[str], **valu
     )
 
 
-def take_down() -> None:
+def take_down(cluster: Cluster | ForeignCluster) -> None:
     """Take away every trace: the operator, the services, the cluster where it is ours; caches stay."""
-    if os.environ.get("KUBECONFIG"):
-        ForeignCluster().clean()
+    if isinstance(cluster, Cluster):
+        cluster.down()
         return
-    Cluster().down()
+    cluster.clean(Helm(cluster.state, cluster.kubeconfig), Kubectl(cluster.kubeconfig, cluster.state))
 
 
 def _image_values(image: ImageRef) -> dict[str, str]:
@@ -159,30 +208,27 @@ def _together(*actions: Callable[[], None]) -> None:
 
 
 def _start_store(environment: Environment) -> None:
-    """The object store is a pod on the node's own address: there is no service proxy in this cluster."""
-    command = [
-        "python3",
-        "-m",
-        "workload.store",
-        "--address",
-        environment.cluster.host_address,
-        "--port",
-        str(STORE_PORT),
-    ]
+    """The object store is a pod; on our own cluster, which has no service proxy, on the node's own address."""
+    ours = isinstance(environment.cluster, Cluster)
+    address = environment.cluster.host_address if ours else "0.0.0.0"
+    probe = {"port": STORE_PORT, "path": "/healthz"} | ({"host": address} if ours else {})
     container = {
         "name": "store",
         "image": environment.images["demo-workload"].reference,
         "imagePullPolicy": "IfNotPresent",
-        "command": command,
+        "command": ["python3", "-m", "workload.store", "--address", address, "--port", str(STORE_PORT)],
         "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}},
-        "readinessProbe": {
-            "httpGet": {"host": environment.cluster.host_address, "port": STORE_PORT, "path": "/healthz"},
-            "periodSeconds": 1,
-        },
+        "readinessProbe": {"httpGet": probe, "periodSeconds": 1},
     }
     labels = {"app": "object-store"}
+    pod = {
+        "hostNetwork": ours,
+        "automountServiceAccountToken": False,
+        "terminationGracePeriodSeconds": 1,
+        "containers": [container],
+    }
     environment.kubectl.apply(
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": STORE_NAMESPACE}},
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": STORE_NAMESPACE, "labels": OURS}},
         {
             "apiVersion": "apps/v1",
             "kind": "Deployment",
@@ -191,15 +237,7 @@ def _start_store(environment: Environment) -> None:
                 "replicas": 1,
                 "strategy": {"type": "Recreate"},
                 "selector": {"matchLabels": labels},
-                "template": {
-                    "metadata": {"labels": labels},
-                    "spec": {
-                        "hostNetwork": True,
-                        "automountServiceAccountToken": False,
-                        "terminationGracePeriodSeconds": 1,
-                        "containers": [container],
-                    },
-                },
+                "template": {"metadata": {"labels": labels}, "spec": pod},
             },
         },
     )

@@ -152,6 +152,18 @@ class Scenario:
         items: list[dict[str, Any]] = json.loads(found)["items"]
         return items
 
+    def messages(self) -> list[str]:
+        """The termination messages of the profiling Jobs' pods."""
+        found = self.environment.kubectl.run(
+            "get", "pods", f"--namespace={self.namespace}", "--selector=mfu-operator.io/baseline", "--output=json"
+        )
+        ended = [
+            status.get("state", {}).get("terminated", {})
+            for pod in json.loads(found)["items"]
+            for status in pod["status"].get("containerStatuses", [])
+        ]
+        return [str(each["message"]) for each in ended if each.get("message")]
+
     def events(self) -> list[dict[str, Any]]:
         """The baseline's Events, oldest first."""
         found = self.environment.kubectl.run(
@@ -173,14 +185,6 @@ class Scenario:
         )
         items: list[dict[str, Any]] = json.loads(found)["items"]
         return items
-
-    def remove(self) -> None:
-        """Delete the baseline, the application and the namespace."""
-        kubectl = self.environment.kubectl
-        kubectl.delete("trainingbaselines.mfu-operator.io", BASELINE, self.namespace)
-        self.environment.argocd.delete_application(self.namespace)
-        kubectl.delete("namespace", self.namespace)
-        self.environment.gitea.delete_repository(self.repository)
 
     def _trains(self) -> bool:
         return any(
@@ -210,7 +214,7 @@ def _repository_files(environment: Environment, namespace: str) -> dict[str, str
     folder = HERE / "repository"
     values = {
         "image": environment.images["demo-workload"].reference,
-        "checkpoints": str(environment.checkpoints / namespace),
+        "checkpoints": environment.volume(namespace),
     }
     files = {
         str(path.relative_to(folder)): Template(path.read_text()).substitute(values)

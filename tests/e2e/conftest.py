@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from tests.demo.environment import Environment
-from tests.e2e.stories import CarefulJob, MainJob, Seen, careful_job, main_job, quiet_job
+from tests.e2e.stories import CarefulJob, MainJob, QuietJob, careful_job, main_job, quiet_job
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class Running:
     """The stories under way."""
 
     main: "Future[MainJob]"
-    quiet: "Future[Seen]"
+    quiet: "Future[QuietJob]"
     careful: "Future[CarefulJob]"
 
 
@@ -37,7 +37,7 @@ def main(stories: Running) -> MainJob:
 
 
 @pytest.fixture(scope="session")
-def quiet(stories: Running) -> Seen:
+def quiet(stories: Running) -> QuietJob:
     """The job with dips and a harmless commit."""
     return stories.quiet.result()
 

@@ -21,6 +21,7 @@ class Seen:
     jobs: list[dict[str, Any]] = field(default_factory=list)
     pods: list[dict[str, Any]] = field(default_factory=list)
     events: list[dict[str, Any]] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
     branches: list[str] = field(default_factory=list)
     pull_requests: list[dict[str, Any]] = field(default_factory=list)
 
@@ -30,6 +31,7 @@ class Seen:
         self.jobs = self.scenario.jobs()
         self.pods = self.scenario.pods()
         self.events = self.scenario.events()
+        self.messages = self.scenario.messages()
         self.branches = self.scenario.branches()
         self.pull_requests = self.scenario.pull_requests()
 
@@ -66,7 +68,14 @@ def main_job(environment: Environment) -> MainJob:
     return seen
 
 
-def quiet_job(environment: Environment) -> Seen:
+@dataclass
+class QuietJob(Seen):
+    """Nothing happens to it but dips. `least_running_ratio`: of any reading's window, by which the dips are known."""
+
+    least_running_ratio: float = 1.0
+
+
+def quiet_job(environment: Environment) -> QuietJob:
     """A job that only has dips, and a commit of no importance."""
     scenario = Scenario(environment, "quiet-job")
     scenario.deploy()
@@ -79,8 +88,10 @@ def quiet_job(environment: Environment) -> Seen:
         lambda status: status.get("knownGood", {}).get("revision") == harmless,
         timeout_s=300,
     )
-    seen = Seen(scenario)
+    seen = QuietJob(scenario)
     seen.look()
+    ratio = f'min_over_time(mfu_probe_window_running_ratio{{namespace="{scenario.namespace}"}}[20m])'
+    seen.least_running_ratio = min(float(row["value"][1]) for row in environment.prometheus.query(ratio))
     return seen
 
 

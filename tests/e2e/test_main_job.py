@@ -129,6 +129,7 @@ def test_the_events_tell_the_story_in_order(main: MainJob) -> None:
     assert places == sorted(places), reasons
 
 
-def test_what_the_profile_hands_back_fits_a_termination_message(main: MainJob) -> None:
-    account = main.status["history"][0]["profile"]["account"]
-    assert len(json.dumps(account)) <= TERMINATION_MESSAGE_LIMIT
+def test_what_the_profiles_hand_back_fits_a_termination_message(main: MainJob) -> None:
+    assert len(main.messages) == 2
+    assert all(len(message.encode()) <= TERMINATION_MESSAGE_LIMIT for message in main.messages)
+    assert all("idleInput" in json.loads(message)["parts"] for message in main.messages), main.messages

@@ -2,19 +2,23 @@
 
 import pytest
 
-from tests.e2e.stories import Seen
+from tests.e2e.stories import QuietJob
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1500)]
 
 
-def test_dips_and_a_harmless_commit_open_no_incident(quiet: Seen) -> None:
+def test_dips_and_a_harmless_commit_open_no_incident(quiet: QuietJob) -> None:
     assert "incident" not in quiet.status and "history" not in quiet.status
     assert quiet.status.get("incidents", 0) == 0
 
 
-def test_only_the_healthy_job_was_profiled(quiet: Seen) -> None:
+def test_there_were_dips_to_be_taken_for_a_loss(quiet: QuietJob) -> None:
+    assert quiet.least_running_ratio < 0.99
+
+
+def test_only_the_healthy_job_was_profiled(quiet: QuietJob) -> None:
     assert ["healthy" in job["metadata"]["name"] for job in quiet.jobs] == [True]
 
 
-def test_there_is_no_branch_and_no_pull_request(quiet: Seen) -> None:
+def test_there_is_no_branch_and_no_pull_request(quiet: QuietJob) -> None:
     assert quiet.branches == ["main"] and quiet.pull_requests == []
