@@ -69,8 +69,8 @@ class ForeignCluster:
         for namespace in (*namespaces, *SERVICE_NAMESPACES):
             if any(line.startswith(f"{namespace}=") and marked not in line for line in there):
                 raise MissingSettingError(
-                    f"namespace {namespace} is in this cluster and not the demo's, which touches nothing that it has not "
-                    "made: use another cluster"
+                    f"namespace {namespace} is in this cluster and not the demo's, which touches nothing that it "
+                    "has not made: use another cluster"
                 )
 
     def load(self, name: str, archive: Archive) -> ImageRef:
