@@ -1,5 +1,6 @@
 """The story in one screen."""
 
+import shutil
 import sys
 
 from rich.console import Console
@@ -9,6 +10,7 @@ from rich.text import Text
 from mfu_operator.api import status as codec
 from mfu_operator.cli.render import account_text
 from mfu_operator.model.incident import Incident, Status
+from tests.cluster.toolchain import go_binaries
 from tests.demo.story import Story
 
 
@@ -27,8 +29,14 @@ def show(story: Story, ready_s: float, whole_s: float) -> None:
         console.print(Text("where the step's time went", style="bold"))
         console.print(Text(account_text(incident.profile.account, healthy, None)), soft_wrap=True)
     _times(console, story, ready_s, whole_s)
-    console.print("The cluster stays up: kubectl get tb -A, kubectl describe tb -n training gpt-small,")
-    console.print(f"pull request {story.pull_request.get('html_url')}; make demo-down removes every trace.")
+    kubectl = "kubectl" if shutil.which("kubectl") else str(go_binaries("kubernetes") / "kubectl")
+    console.print("The cluster stays up; make demo-down removes every trace. Look around:", soft_wrap=True)
+    console.print(f"  {kubectl} get tb -A", soft_wrap=True)
+    console.print(f"  {kubectl} describe tb -n training gpt-small", soft_wrap=True)
+    console.print(
+        "  PYTHONPATH=operator .venv/bin/python -m mfu_operator explain gpt-small -n training", soft_wrap=True
+    )
+    console.print(f"  {story.pull_request.get('html_url')}", soft_wrap=True)
 
 
 def _chapters(story: Story, status: Status, incident: Incident) -> list[tuple[str, list[str]]]:
