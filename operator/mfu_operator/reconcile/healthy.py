@@ -56,6 +56,8 @@ def profile_once(world: World) -> Step | None:
         return None
     known = world.status.healthy_profile
     subject_id = naming.healthy_id(world.identity.name, world.identity.uid)
+    if (known is None or known.failure is not None) and profile.settled(world):
+        profile.require_one_pod(world)
     if known is None:
         return profile.launch(world, Subject.BASELINE, subject_id, 1) if quiet(world.judgement) else None
     if known.account is not None:

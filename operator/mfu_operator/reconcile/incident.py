@@ -9,7 +9,7 @@ from mfu_operator.gitops.window import window
 from mfu_operator.model.baseline import BaselineSpec, ProfilingMode, RemediationMode
 from mfu_operator.model.condition import Event
 from mfu_operator.model.diagnosis import Bottleneck, Diagnosis
-from mfu_operator.model.incident import Incident
+from mfu_operator.model.incident import Incident, ProfileFact
 from mfu_operator.model.proposal import PullRequestState
 from mfu_operator.model.verdict import Verdict
 from mfu_operator.reconcile import profile
@@ -48,16 +48,10 @@ def take_profile(world: World) -> Step | None:
     if world.spec.profiling.mode is ProfilingMode.OFF or incident.diagnosis is not None:
         return None
     known = incident.profile
-    if known is None:
-        return profile.launch(world, Subject.INCIDENT, incident.id, 1)
+    if known is None or known.failure is not None:
+        return _launch(world, incident.id, known)
     if known.account is not None:
         return None
-    if known.failure is not None:
-        return (
-            profile.launch(world, Subject.INCIDENT, incident.id, known.attempt + 1)
-            if profile.retry_due(world, known)
-            else None
-        )
     after = profile.observed(world, known)
     if after is None:
         return None
@@ -67,6 +61,15 @@ def take_profile(world: World) -> Step | None:
         else Event("Warning", *after.failure)
     )
     return _with(world, replace(incident, profile=after), event)
+
+
+def _launch(world: World, incident_id: str, failed: ProfileFact | None) -> Step | None:
+    if profile.not_copied(world) is not None:
+        return None
+    if failed is None:
+        return profile.launch(world, Subject.INCIDENT, incident_id, 1)
+    again = profile.retry_due(world, failed)
+    return profile.launch(world, Subject.INCIDENT, incident_id, failed.attempt + 1) if again else None
 
 
 def explain(world: World) -> Step | None:
@@ -80,6 +83,10 @@ def explain(world: World) -> Step | None:
         found = outside_of_commits(world) or diagnose(known.account, healthy.account if healthy else None)
     elif world.spec.profiling.mode is ProfilingMode.OFF:
         found = _inconclusive("spec.profiling.mode is Off, so no step was recorded")
+    elif (known is None or known.failure is not None) and (because := profile.not_copied(world)) is not None:
+        if not profile.settled(world):
+            return None
+        found = outside_of_commits(world) or _inconclusive(f"MultiPodWorkload: {because}")
     elif known is not None and known.failure is not None and known.attempt >= profile.ATTEMPTS:
         found = _inconclusive(
             f"{known.attempt} profiling Jobs failed, the last with {known.failure[0]}: {known.failure[1]}"

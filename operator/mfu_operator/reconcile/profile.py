@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from mfu_operator.api import naming
 from mfu_operator.api.group import BASELINE_LABEL, GROUP_VERSION, INCIDENT_LABEL, KIND, MANAGED_BY_LABEL, MANAGER
-from mfu_operator.errors import Unreadable
+from mfu_operator.errors import Retry, Unreadable
 from mfu_operator.model.incident import ProfileFact
-from mfu_operator.model.workload import JobPhase, ProfilingJob
+from mfu_operator.model.workload import JobPhase, Pod, ProfilingJob
 from mfu_operator.profiling.job import profiling_job
 from mfu_operator.reconcile.effects import EnsureJob, Subject
 from mfu_operator.reconcile.world import World
@@ -14,6 +14,9 @@ from mfu_operator.trace import compact
 
 WAITING_REASONS = ("JobUnschedulable", "ImagePullFailed")
 """Why a Job's pod did not start: the deadline deletes the pod, and with it what it said."""
+
+RUNNING = "Running"
+"""A pod's phase."""
 
 OVERLAPS = "JobOverlapsChange"
 """Why an account of the healthy job was not taken although its Job succeeded."""
@@ -29,8 +32,14 @@ LONGEST_PAUSE_S = 600.0
 
 
 def launch(world: World, subject: Subject, subject_id: str, attempt: int) -> EnsureJob:
-    """The effect that launches attempt number `attempt` (from 1) of a subject's profile."""
+    """The effect that launches attempt number `attempt` (from 1) of a subject's profile.
+
+    Raises:
+        Retry: MultiPodWorkload.
+        Stall: those of `profiling_job`.
+    """
     assert world.workload is not None
+    require_one_pod(world)
     name = naming.profiling_job_name(world.identity.name, subject_id, attempt)
     owner = {
         "apiVersion": GROUP_VERSION,
@@ -45,6 +54,38 @@ def launch(world: World, subject: Subject, subject_id: str, attempt: int) -> Ens
     }
     manifest = profiling_job(name, world.spec, world.workload.template, owner, world.defaults.profiler_image, labels)
     return EnsureJob(subject, manifest, ProfileFact(job=name, attempt=attempt, created_at=world.now_s))
+
+
+def require_one_pod(world: World) -> None:
+    """Refuse a workload of which a copy of one pod would say nothing.
+
+    Raises:
+        Retry: MultiPodWorkload.
+    """
+    because = not_copied(world)
+    if because is not None:
+        raise Retry("MultiPodWorkload", because)
+
+
+def not_copied(world: World) -> str | None:
+    """Why a copy of one pod would say nothing of this workload; None where it would."""
+    running = len(_running(world))
+    if running < 2 or world.spec.profiling.command:
+        return None
+    return (
+        f"the workload has {running} running pods, and profiling copies one pod, which would wait for its peers for "
+        'ever: set spec.profiling.mode to "Off", or spec.profiling.command to a single-process command'
+    )
+
+
+def settled(world: World) -> bool:
+    """Whether the pods have all been there for a while: during a roll-out a job of one pod may have two."""
+    begun_s = max((pod.started_at or world.now_s for pod in _running(world)), default=world.now_s)
+    return begun_s + world.spec.detection.warmup_s <= world.now_s
+
+
+def _running(world: World) -> list[Pod]:
+    return [pod for pod in world.workload.pods if pod.phase == RUNNING] if world.workload else []
 
 
 def observed(world: World, profile: ProfileFact) -> ProfileFact | None:
