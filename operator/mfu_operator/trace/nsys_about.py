@@ -48,7 +48,7 @@ def read_about(connection: sqlite3.Connection, tables: Tables) -> About:
 
 def _producer(connection: sqlite3.Connection, tables: Tables) -> str | None:
     for table in ("META_DATA_EXPORT", "EXPORT_META_DATA"):
-        if table in tables:
+        if {"name", "value"} <= tables.get(table, frozenset()):
             facts = dict(connection.execute(f"SELECT name, value FROM {table}"))
             version = facts.get("EXPORT_PRODUCT_VERSION")
             return f"nsys {version}" if version else "nsys"
@@ -56,7 +56,7 @@ def _producer(connection: sqlite3.Connection, tables: Tables) -> str | None:
 
 
 def _environment(connection: sqlite3.Connection, tables: Tables) -> list[str]:
-    if "TARGET_INFO_SYSTEM_ENV" not in tables:
+    if not {"name", "value"} <= tables.get("TARGET_INFO_SYSTEM_ENV", frozenset()):
         return []
     rows = connection.execute("SELECT value FROM TARGET_INFO_SYSTEM_ENV WHERE name = 'DeviceEnvironment'")
     return [line for (value,) in rows for line in re.split(r"[\x00\n]", str(value))]

@@ -100,7 +100,7 @@ class _Reader:
         )
 
     def _string_table(self) -> dict[int, str]:
-        if "StringIds" not in self._tables:
+        if not {"id", "value"} <= self._tables.get("StringIds", frozenset()):
             return {}
         return {int(key): str(value) for key, value in self._connection.execute("SELECT id, value FROM StringIds")}
 
@@ -217,9 +217,9 @@ class _Reader:
         return part, name, zero, zero, np.abs(np.prod(np.stack(grid), axis=0))
 
     def _ranges(self) -> Spans:
-        if "NVTX_EVENTS" not in self._tables:
+        have = self._tables.get("NVTX_EVENTS", frozenset())
+        if not RANGE_COLUMNS <= have:
             return Spans()
-        have = self._tables["NVTX_EVENTS"]
         listed = [f'"{one}"' if one in have else "NULL" for one in ("text", "textId")]
         cursor = self._connection.execute(
             f'SELECT CAST(start AS INTEGER), CAST("end" AS INTEGER), CAST(globalTid AS INTEGER), {", ".join(listed)} '
@@ -244,6 +244,7 @@ class _Reader:
         return bool(len(launched)) or about.device_tracing_failed
 
 
+RANGE_COLUMNS = frozenset({"start", "end", "eventType", "globalTid"})
 WANTED = frozenset({"CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS"})
 CORRELATION_MASK = (1 << 32) - 1
 
