@@ -218,7 +218,7 @@ class _Reader:
 
     def _ranges(self) -> Spans:
         have = self._tables.get("NVTX_EVENTS", frozenset())
-        if not RANGE_COLUMNS <= have:
+        if not have >= RANGE_COLUMNS:
             return Spans()
         listed = [f'"{one}"' if one in have else "NULL" for one in ("text", "textId")]
         cursor = self._connection.execute(
