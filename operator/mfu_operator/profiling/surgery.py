@@ -4,7 +4,7 @@ Everything is copied; what would let the copy be taken for the run (labels, port
 restarts) or let it write (volumes) is taken away. What cannot be copied faithfully is refused, never dropped silently.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -34,14 +34,14 @@ def profiling_pod(template: Mapping[str, Any], container: str | None, profiling:
         image: the profiler image (nsys, a static shell, the analysis).
 
     Raises:
-        Stall: ContainerNotFound, CommandRequired.
+        Stall: ContainerNotFound, CommandRequired, UnknownVolume.
     """
     spec: Spec = deepcopy(dict(template.get("spec", {})))
     containers = spec.get("containers", [])
     training = _training_container(containers, container)
     sidecars = [_sidecar(other) for other in containers if other is not training]
     private = {volume["name"] for volume in spec.get("volumes", []) if any(kind in volume for kind in PRIVATE_VOLUMES)}
-    writable = private | set(profiling.writable_volumes)
+    writable = private | _writable(spec, profiling.writable_volumes)
     recorded = _recorded(training, profiling)
     prelude = [*spec.get("initContainers", []), *sidecars, _tools(image), recorded]
     for field in POD_IDENTITY:
@@ -57,6 +57,19 @@ def profiling_pod(template: Mapping[str, Any], container: str | None, profiling:
     }
     _set_priority(spec, profiling.priority_class)
     return spec
+
+
+def _writable(spec: Spec, names: Sequence[str]) -> set[str]:
+    """The volumes that the baseline lets the copy write to: a misspelt one would silently stay read-only."""
+    known = sorted(volume["name"] for volume in spec.get("volumes") or [])
+    unknown = sorted(set(names) - set(known))
+    if unknown:
+        raise Stall(
+            "UnknownVolume",
+            f"spec.profiling.writableVolumes names {', '.join(map(repr, unknown))}, and the workload's template has no "
+            f"such volume (it has: {', '.join(known) or 'none'}); correct or remove the name",
+        )
+    return set(names)
 
 
 def _training_container(containers: list[Spec], name: str | None) -> Spec:

@@ -156,6 +156,21 @@ def test_a_volume_is_writable_where_a_person_says_so() -> None:
     assert mounts(recorded(pod))["checkpoints"] is True
 
 
+@pytest.mark.parametrize(
+    ("template", "known"),
+    [(TEMPLATE, "it has: checkpoints, config, data, scratch"), (changed(volumes=[]), "it has: none")],
+    ids=["some", "none"],
+)
+def test_a_volume_that_the_template_does_not_have_is_refused_and_not_ignored(
+    template: dict[str, Any], known: str
+) -> None:
+    with pytest.raises(Stall) as raised:
+        copied(template, writable_volumes=("scratch-2",))
+    assert raised.value.reason == "UnknownVolume"
+    assert "'scratch-2'" in raised.value.message
+    assert known in raised.value.message
+
+
 def test_record_comes_before_analyze_and_after_everything_that_it_needs() -> None:
     pod = copied()
     assert [each["name"] for each in pod["initContainers"]] == ["fetch", "cache", "mfu-tools", "train"]
