@@ -1,21 +1,46 @@
 """`kubectl mfu`: one command, one word each for what a person asks."""
 
 import sys
+from collections.abc import Mapping
+from importlib import import_module
 
 import click
 
 from mfu_operator import __version__
-from mfu_operator.cli.analyze import analyze_command
-from mfu_operator.cli.doctor import doctor_command
-from mfu_operator.cli.explain import explain_command
-from mfu_operator.cli.replay import replay_command
-from mfu_operator.cli.status import status_command
 from mfu_operator.errors import MfuError
 
 FAILED = 1
 
+WORDS: Mapping[str, str] = {
+    "status": "status_command",
+    "explain": "explain_command",
+    "doctor": "doctor_command",
+    "analyze": "analyze_command",
+    "replay": "replay_command",
+}
+"""The command behind each word, in the module of its name."""
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+
+class Words(click.Group):
+    """Imports a word's module when it is asked for: the Kubernetes client alone takes half a second, and analyze, which
+    runs in every profiling pod, does not need it."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The words in the order of the help."""
+        return list(WORDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of a word."""
+        if cmd_name not in WORDS:
+            return super().get_command(ctx, cmd_name)
+        command = getattr(import_module(f"mfu_operator.cli.{cmd_name}"), WORDS[cmd_name])
+        assert isinstance(command, click.Command)
+        return command
+
+
+@click.command(
+    cls=Words, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}, no_args_is_help=True
+)
 @click.version_option(__version__, prog_name="kubectl-mfu")
 def cli() -> None:
     """Why training became slow, and which commit did it.
@@ -27,10 +52,6 @@ def cli() -> None:
     kubectl mfu analyze trace.sqlite an nsys or torch.profiler trace, without a cluster
     kubectl mfu replay …             what the operator would have said about a series
     """
-
-
-for command in (status_command, explain_command, doctor_command, analyze_command, replay_command):
-    cli.add_command(command)
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ from mfu_operator.errors import Stall
 
 def test_help_names_every_word() -> None:
     shown = CliRunner().invoke(command.cli, ["-h"]).output
-    for word in command.cli.commands:
+    for word in command.WORDS:
         assert f"kubectl mfu {word}" in shown
 
 
