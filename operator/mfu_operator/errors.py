@@ -27,7 +27,15 @@ class MfuError(Exception):
 
 
 class Wait(MfuError):
-    """A fact is not there yet; ask again at the next tick."""
+    """A fact is not there yet; ask again at the next tick.
+
+    Args:
+        until_s: Unix seconds before which asking again is of no use; None: it may come at any moment.
+    """
+
+    def __init__(self, reason: str, message: str, until_s: float | None = None) -> None:
+        super().__init__(reason, message)
+        self.until_s = until_s
 
 
 class Retry(MfuError):

@@ -1,5 +1,7 @@
 """Numbers as a person reads them in a status."""
 
+from datetime import UTC, datetime
+
 from mfu_operator.model.baseline import Signal
 
 _NAMES = {Signal.MFU: "MFU", Signal.THROUGHPUT: "throughput", Signal.STEP_TIME: "step time"}
@@ -33,6 +35,11 @@ def duration(seconds: float) -> str:
         return f"{minutes:.1f} min" if minutes < 9.95 and round(minutes, 1) % 1 else f"{minutes:.0f} min"
     hours = seconds / 3600
     return f"{hours:.1f} h" if hours < 48 else f"{hours / 24:.0f} days"
+
+
+def clock(time_s: float) -> str:
+    """A moment, to the minute that has begun by then: "2026-09-21 14:33 UTC"."""
+    return f"{datetime.fromtimestamp(-(-time_s // 60) * 60, UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def per_cent(ratio: float) -> str:

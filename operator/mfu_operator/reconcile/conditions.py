@@ -13,7 +13,7 @@ RecoveryFailed     True only: the proposal was merged and the loss remains
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mfu_operator.errors import MfuError, Stall
+from mfu_operator.errors import MfuError, Stall, Wait
 from mfu_operator.model.baseline import RemediationMode
 from mfu_operator.model.condition import Condition
 from mfu_operator.model.incident import Incident, ProfileFact, Status
@@ -21,6 +21,7 @@ from mfu_operator.model.proposal import PullRequestState
 from mfu_operator.model.verdict import Verdict
 from mfu_operator.model.workload import JobPhase
 from mfu_operator.reconcile.conclude import Failure
+from mfu_operator.reconcile.incident import proposal_missing
 from mfu_operator.reconcile.world import World
 
 RECOVERY_HORIZONS = 3.0
@@ -30,15 +31,18 @@ SYNC_ALLOWANCE_S = 300.0
 """… and the GitOps tools' own polling interval (3 minutes in Argo CD) with the pods' start on top."""
 
 
-def conditions(world: World, status: Status, failures: Sequence[Failure]) -> tuple[Condition, ...]:
+def conditions(
+    world: World, status: Status, failures: Sequence[Failure], waits: Sequence[Wait] = ()
+) -> tuple[Condition, ...]:
     """Every condition that holds now, each with the time of its last transition kept from before.
 
     Args:
         failures: what is failing now, newest last; those of earlier ticks that are still under back-off included.
+        waits: what the next fact waits for, without anything having failed.
     """
     found = [
         _ready(world, status),
-        _reconciling(world, status),
+        _reconciling(world, status, waits),
         _stalled(world, failures),
         _regressed(status.incident),
         _measurement_failed(world.problem),
@@ -72,14 +76,13 @@ def _recording(status: Status) -> str:
     return f"recording the baseline: {progress}" + (f"; {recording.problem}" if recording.problem else "")
 
 
-def _reconciling(world: World, status: Status) -> Condition | None:
+def _reconciling(world: World, status: Status, waits: Sequence[Wait]) -> Condition | None:
     if world.spec.suspend:
         return None
     incident = status.incident
     if incident is not None and incident.blocked is None and not _awaits_person(world, incident):
-        return Condition(
-            "Reconciling", "True", "IncidentOpen", f"incident {incident.id}: {_next_fact(world, incident)}"
-        )
+        told = "; waiting: ".join((_next_fact(world, incident), *(f"{wait.reason}: {wait.message}" for wait in waits)))
+        return Condition("Reconciling", "True", "IncidentOpen", f"incident {incident.id}: {told}")
     if status.baseline is None and world.problem is None:
         return Condition("Reconciling", "True", "BaselineRecording", _recording(status))
     return None
@@ -88,10 +91,10 @@ def _reconciling(world: World, status: Status) -> Condition | None:
 def _awaits_person(world: World, incident: Incident) -> bool:
     if incident.diagnosis is None:
         return False
-    proposal = incident.proposal
-    return world.spec.remediation.mode is RemediationMode.OFF or (
-        proposal is not None and proposal.state is not PullRequestState.MERGED
-    )
+    if world.spec.remediation.mode is RemediationMode.OFF:
+        return True
+    merged = incident.proposal is not None and incident.proposal.state is PullRequestState.MERGED
+    return not merged and not proposal_missing(world.spec, incident)
 
 
 def _next_fact(world: World, incident: Incident) -> str:
@@ -101,7 +104,7 @@ def _next_fact(world: World, incident: Incident) -> str:
         judgement = world.judgement
         part, whole = (judgement.confirm_evidence_s, judgement.confirm_s) if judgement else (0.0, 0.0)
         return f"confirming that the loss lasts ({part / 60:.1f} of {whole / 60:.1f} min)"
-    if incident.proposal is None:
+    if proposal_missing(world.spec, incident):
         return "looking for the commit"
     return "the proposal is merged; waiting for the readings to hold the baseline"
 

@@ -4,6 +4,7 @@ the person's answer to it, recovery."""
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from mfu_operator.detect.words import clock
 from mfu_operator.errors import AskPerson, Wait
 from mfu_operator.gitops.window import window
 from mfu_operator.model.baseline import BaselineSpec, ProfilingMode, RemediationMode
@@ -222,8 +223,8 @@ def _cool_down(world: World) -> None:
     if world.now_s < ends_s:
         raise Wait(
             "CoolDown",
-            f"the last proposal's incident ended less than spec.remediation.coolDown ago; "
-            f"{(ends_s - world.now_s) / 60:.0f} min remain",
+            "the last proposal's incident ended less than spec.remediation.coolDown ago; the next proposal may follow "
+            f"at {clock(ends_s)}",
         )
 
 

@@ -1,10 +1,11 @@
 """Everything that reaches into the world, in one value, so that tests can hand over doubles."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mfu_operator.model.baseline import ForgeKind
 from mfu_operator.ports import Cluster, Credentials, Delivery, Forge, Repository
+from mfu_operator.runtime.breaker import Breaker
 from mfu_operator.runtime.sweep import Sweep
 
 ForgeFactory = Callable[[ForgeKind | None, str, str | None, Credentials | None], Forge]
@@ -12,10 +13,12 @@ ForgeFactory = Callable[[ForgeKind | None, str, str | None, Credentials | None],
 
 @dataclass(frozen=True, slots=True)
 class Hands:
-    """The adapters in use. `deliveries` are by the kind of their application object (Application, Kustomization)."""
+    """The adapters in use. `deliveries` are by the kind of their application object (Application, Kustomization);
+    `breaker` is one for the whole operator."""
 
     cluster: Cluster
     sweep: Sweep
     deliveries: Mapping[str, Delivery]
     repository: Repository
     forge: ForgeFactory
+    breaker: Breaker = field(default_factory=Breaker)

@@ -3,6 +3,7 @@
 from mfu_operator.errors import Stall
 from mfu_operator.model.baseline import SecretRef
 from mfu_operator.model.commit import Source
+from mfu_operator.model.proposal import PullRequestState
 from mfu_operator.model.verdict import Gate
 from mfu_operator.ports import Cluster, Credentials, Forge, Repository
 from mfu_operator.reconcile.effects import (
@@ -75,10 +76,14 @@ def forge_of(hands: Hands, world: World, source: Source) -> Forge:
 def _ensure_pull_request(repository: Repository, hands: Hands, world: World, effect: EnsurePullRequest) -> Proposed:
     """Look for the pull request first: a closed one is a person's no, and nothing is pushed then."""
     forge = forge_of(hands, world, effect.source)
+    request = (effect.source.repository, effect.proposal.branch)
     known = forge.find(effect.proposal.branch)
     if known is not None:
+        if known.state is PullRequestState.OPEN:
+            hands.breaker.found(request, world.now_s)
         return Proposed(known, "")
     credentials = forge_credentials(hands.cluster, world)
-    diff = repository.preview(effect.source, effect.proposal, credentials)
-    repository.ensure_branch(effect.source, effect.proposal, credentials)
-    return Proposed(forge.ensure(effect.proposal), diff)
+    with hands.breaker.opening(request, world.now_s):
+        diff = repository.preview(effect.source, effect.proposal, credentials)
+        repository.ensure_branch(effect.source, effect.proposal, credentials)
+        return Proposed(forge.ensure(effect.proposal), diff)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from mfu_operator.errors import MfuError
+from mfu_operator.errors import MfuError, Wait
 from mfu_operator.model.baseline import BaselineSpec
 from mfu_operator.model.condition import Event
 from mfu_operator.model.incident import Status
@@ -47,7 +47,7 @@ def tick(
     world = replace(world, status=status)
     status, told = _step(hands, world, backoff)
     failures = backoff.standing()
-    status = replace(status, conditions=conditions(world, status, failures))
+    status = replace(status, conditions=conditions(world, status, failures, backoff.waiting()))
     return Ticked(status, (*events, *told), failures)
 
 
@@ -92,6 +92,9 @@ def _after_failure(
     world: World, condition: str, error: MfuError, backoff: Backoff, events: tuple[Event, ...]
 ) -> tuple[Status, tuple[Event, ...]]:
     status, failure, told = failed(world, condition, error)
+    if isinstance(error, Wait):
+        backoff.wait(condition, error, world.now_s)
+        return status, (*events, *told)
     if failure is None:
         backoff.succeed(condition)
         return status, (*events, *told)

@@ -97,6 +97,19 @@ def test_reconciling_names_the_fact_that_is_missing(of: Incident, doing: str) ->
     assert doing in told(world(ailing(of), judgement=regressed()))["Reconciling"].message
 
 
+def test_reconciling_says_what_the_next_fact_waits_for() -> None:
+    seen = world(ailing(explained()), judgement=regressed())
+    found = conditions(seen, seen.status, (), (Wait("CoolDown", "the next may follow at noon"),))
+    (reconciling,) = (each for each in found if each.type == "Reconciling")
+    assert reconciling.message.endswith("looking for the commit; waiting: CoolDown: the next may follow at noon")
+
+
+def test_a_dry_run_is_no_answer_where_a_pull_request_is_asked_for() -> None:
+    rehearsed = explained(proposal=replace(worlds.PROPOSED, dry_run=True, state=None))
+    found = told(world(ailing(rehearsed), judgement=regressed()))["Reconciling"]
+    assert "looking for the commit" in found.message
+
+
 @pytest.mark.parametrize("of", [explained(proposal=worlds.PROPOSED), explained(blocked=("NoSingleSuspect", ""))])
 def test_nothing_is_reconciling_while_a_person_is_waited_for(of: Incident) -> None:
     assert "Reconciling" not in told(world(ailing(of), judgement=regressed()))

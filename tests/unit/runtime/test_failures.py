@@ -377,6 +377,7 @@ def test_the_cool_down_is_waited_for_without_an_alarm(stage: Stage) -> None:
     stage.ticks(3)
     assert len(stage.forge.pulls) == 1
     assert stage.condition("ProposalFailed") is None
+    assert "waiting: CoolDown: " in condition(stage, "Reconciling").message
     stage.tick(stage.spec.remediation.cool_down_s)
     assert len(stage.forge.pulls) == 2
 
