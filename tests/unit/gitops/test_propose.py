@@ -219,5 +219,5 @@ def test_plain_text_is_short_and_one_line(text: str) -> None:
 @example("-")
 def test_every_incident_has_a_branch_that_git_takes(text: str) -> None:
     name = branch(text)
-    assert re.fullmatch(r"mfu-operator/[A-Za-z0-9][A-Za-z0-9._/-]*", name)
+    assert re.fullmatch(r"mfu-operator/[A-Za-z0-9_][A-Za-z0-9._/-]*", name)
     assert not re.search(r"\.\.|//|/\.|\.lock$|[./-]$", name)
