@@ -27,7 +27,7 @@ demo-down: $(INSTALLED) ## Remove every trace of the demo (caches stay)
 test: lint ## All tests, the end-to-end ones on the real cluster included
 	@$(BIN)/python -m tests.run
 
-lint: $(INSTALLED) ## ruff, mypy --strict, the layers, the chart's generated files
+lint: $(INSTALLED) ## ruff, mypy --strict, the layers
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy

@@ -119,6 +119,16 @@ def test_a_documented_command_exists(page: Path) -> None:
     assert named - set(WORDS) == set()
 
 
+def test_a_documented_make_target_exists() -> None:
+    targets = set(re.findall(r"^([a-z0-9-]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = set(re.findall(r"(?:^|[`(])make ([a-z0-9-]+)", README, re.MULTILINE))
+    assert {"demo", "demo-down", "test"} <= named <= targets
+
+
+def test_the_command_line_s_own_help_names_every_command_and_no_other() -> None:
+    assert set(re.findall(r"kubectl mfu ([a-z]+)", cli.help or "")) == set(WORDS)
+
+
 @pytest.mark.parametrize(
     "page",
     [
