@@ -20,6 +20,14 @@ POD_IDENTITY = ("hostname", "subdomain", "serviceAccount", "serviceAccountName",
 PRIVATE_VOLUMES = ("emptyDir", "ephemeral")
 """Volumes that belong to the pod itself: writing to them cannot reach the run."""
 
+PROFILER_USER = 65532
+"""Whom the profiler image runs as."""
+
+TOOLS_RESOURCES: Spec = {"requests": {"cpu": "50m", "memory": "64Mi"}, "limits": {"cpu": "1", "memory": "512Mi"}}
+ANALYSIS_RESOURCES: Spec = {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"cpu": "2", "memory": "4Gi"}}
+"""Small beside the training container, which runs before the analysis and not beside it: a pod counts its largest init
+container or its containers, whichever is more. All four are there because a quota may ask for each."""
+
 
 def profiling_pod(template: Mapping[str, Any], container: str | None, profiling: Profiling, image: str) -> Spec:
     """The pod spec of the profiling Job.
@@ -43,7 +51,8 @@ def profiling_pod(template: Mapping[str, Any], container: str | None, profiling:
     private = {volume["name"] for volume in spec.get("volumes", []) if any(kind in volume for kind in PRIVATE_VOLUMES)}
     writable = private | _writable(spec, profiling.writable_volumes)
     recorded = _recorded(training, profiling)
-    prelude = [*spec.get("initContainers", []), *sidecars, _tools(image), recorded]
+    security = _restricted(spec)
+    prelude = [*spec.get("initContainers", []), *sidecars, _tools(image, security), recorded]
     for field in POD_IDENTITY:
         spec.pop(field, None)
     spec |= {
@@ -52,7 +61,7 @@ def profiling_pod(template: Mapping[str, Any], container: str | None, profiling:
         "enableServiceLinks": False,
         "terminationGracePeriodSeconds": 5,
         "initContainers": [_read_only(each, writable) for each in prelude],
-        "containers": [_analysis(image)],
+        "containers": [_analysis(image, security)],
         "volumes": [*_read_only_claims(spec, writable), {"name": SHARED_VOLUME, "emptyDir": {}}],
     }
     _set_priority(spec, profiling.priority_class)
@@ -104,17 +113,35 @@ def _sidecar(container: Spec) -> Spec:
     return copy | {"restartPolicy": "Always"}
 
 
-def _tools(image: str) -> Spec:
+def _restricted(spec: Spec) -> Spec:
+    """What the strictest Pod Security Standard asks of our own containers, whatever the workload asks for its.
+
+    Where the whole pod runs as root, ours name a user of their own. Elsewhere they run as the pod does, or as the image
+    says: a number of ours may lie outside the range that the namespace allows.
+    """
+    root = (spec.get("securityContext") or {}).get("runAsUser") == 0
+    return {
+        "runAsNonRoot": True,
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+        "seccompProfile": {"type": "RuntimeDefault"},
+        **({"runAsUser": PROFILER_USER} if root else {}),
+    }
+
+
+def _tools(image: str, security: Spec) -> Spec:
     return {
         "name": "mfu-tools",
         "image": image,
         "imagePullPolicy": "IfNotPresent",
         "command": nsys.copy_tools(),
         "volumeMounts": _with_shared({}),
+        "resources": deepcopy(TOOLS_RESOURCES),
+        "securityContext": deepcopy(security),
     }
 
 
-def _analysis(image: str) -> Spec:
+def _analysis(image: str, security: Spec) -> Spec:
     return {
         "name": "mfu-analyze",
         "image": image,
@@ -123,7 +150,8 @@ def _analysis(image: str) -> Spec:
         "env": [{"name": "MFU_NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}],
         "volumeMounts": _with_shared({}),
         "terminationMessagePolicy": "File",
-        "resources": {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"memory": "4Gi"}},
+        "resources": deepcopy(ANALYSIS_RESOURCES),
+        "securityContext": deepcopy(security),
     }
 
 

@@ -12,7 +12,7 @@ from mfu_operator.reconcile.effects import EnsureJob, Subject
 from mfu_operator.reconcile.world import World
 from mfu_operator.trace import compact
 
-WAITING_REASONS = ("JobUnschedulable", "ImagePullFailed")
+WAITING_REASONS = ("JobUnschedulable", "ImagePullFailed", "JobHasNoPod")
 """Why a Job's pod did not start: the deadline deletes the pod, and with it what it said."""
 
 RUNNING = "Running"

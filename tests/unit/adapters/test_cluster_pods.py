@@ -9,6 +9,7 @@ from mfu_operator.adapters.cluster.pods import micro_time, pod_of, profiling_job
 from mfu_operator.model.workload import JobPhase, ProfilingJob
 
 CREATED = "2026-11-21T07:00:00Z"
+SOON_S, LATER_S = 1795244400.0 + 5, 1795244400.0 + 61
 DIGEST = "sha256:" + "a" * 64
 
 
@@ -81,12 +82,12 @@ SEEN: list[tuple[str, dict[str, Any], list[dict[str, Any]], JobPhase, str | None
 def test_a_profiling_job_is_where_its_pod_says(
     manifest: dict[str, Any], pods: list[dict[str, Any]], phase: JobPhase, reason: str | None
 ) -> None:
-    found = profiling_job_of(manifest, pods)
+    found = profiling_job_of(manifest, pods, SOON_S)
     assert (found.phase, found.reason) == (phase, reason)
 
 
 def message_of(manifest: dict[str, Any], *pods: dict[str, Any]) -> str:
-    return profiling_job_of(manifest, pods).message or ""
+    return profiling_job_of(manifest, pods, SOON_S).message or ""
 
 
 def test_a_failure_carries_the_clusters_own_words() -> None:
@@ -100,25 +101,37 @@ def test_a_failure_carries_the_clusters_own_words() -> None:
     )
 
 
+def test_a_job_that_gets_no_pod_says_after_a_while_where_the_reason_stands() -> None:
+    found = profiling_job_of(job(), [], LATER_S)
+    assert (found.phase, found.reason) == (JobPhase.WAITING, "JobHasNoPod")
+    assert "kubectl describe job -n default mfu-gpt-1-a1" in (found.message or "")
+
+
+def test_a_suspended_job_says_so() -> None:
+    found = profiling_job_of(job() | {"spec": {"suspend": True}}, [], LATER_S)
+    assert found.reason == "JobHasNoPod"
+    assert "suspended" in (found.message or "")
+
+
 def test_a_job_that_failed_without_a_pod_says_what_the_job_says() -> None:
     assert message_of(job("Failed", *BACKOFF)) == BACKOFF[1]
 
 
 def test_a_finished_job_brings_its_termination_message_node_and_times() -> None:
     done = pod("Succeeded", containerStatuses=[terminated("mfu-analyze", 0, '{"v":1}')])
-    assert profiling_job_of(job("Complete"), [done]) == ProfilingJob(
+    assert profiling_job_of(job("Complete"), [done], SOON_S) == ProfilingJob(
         "mfu-gpt-1-a1", JobPhase.SUCCEEDED, 1795244400.0, 1795244700.0, "node-1", '{"v":1}'
     )
 
 
 def test_a_failed_analysis_brings_its_words_too() -> None:
     bad = pod("Failed", containerStatuses=[terminated("mfu-analyze", 1, '{"error":{}}')])
-    assert profiling_job_of(job("Failed", *BACKOFF), [bad]).result == '{"error":{}}'
+    assert profiling_job_of(job("Failed", *BACKOFF), [bad], SOON_S).result == '{"error":{}}'
 
 
 def test_of_several_pods_the_newest_speaks() -> None:
     newer = pod(created="2026-11-21T07:02:00Z", initContainerStatuses=[container("train", running=RUNNING)])
-    assert profiling_job_of(job(), [newer, EVICTED]).phase is JobPhase.RUNNING
+    assert profiling_job_of(job(), [newer, EVICTED], LATER_S).phase is JobPhase.RUNNING
 
 
 def run_pod(image: str, **status: Any) -> dict[str, Any]:

@@ -177,6 +177,41 @@ def test_record_comes_before_analyze_and_after_everything_that_it_needs() -> Non
     assert [each["name"] for each in pod["containers"]] == ["mfu-analyze"]
 
 
+def ours(pod: dict[str, Any]) -> list[dict[str, Any]]:
+    return [named(pod["initContainers"], "mfu-tools"), named(pod["containers"], "mfu-analyze")]
+
+
+def test_our_own_containers_fit_a_namespace_with_a_quota_on_everything() -> None:
+    for each in ours(copied()):
+        assert each["resources"]["requests"].keys() == each["resources"]["limits"].keys() == {"cpu", "memory"}
+
+
+def test_our_own_containers_are_what_the_strictest_pod_security_standard_asks_for() -> None:
+    for each in ours(copied()):
+        assert each["securityContext"] == {
+            "runAsNonRoot": True,
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "seccompProfile": {"type": "RuntimeDefault"},
+        }
+
+
+@pytest.mark.parametrize(
+    ("pod_context", "user"), [({"runAsUser": 0}, 65532), ({"runAsUser": 1000}, None), ({}, None), (None, None)]
+)
+def test_our_own_containers_are_not_root_where_the_pod_is(pod_context: Any, user: int | None) -> None:
+    for each in ours(copied(changed(securityContext=pod_context))):
+        assert each["securityContext"].get("runAsUser") == user
+
+
+def test_what_runs_as_another_user_may_write_beside_the_tools(tmp_path: Path) -> None:
+    tools, shared = tmp_path / "tools", tmp_path / "shared"
+    tools.mkdir()
+    script = nsys.copy_tools()[-1].replace(nsys.TOOLS, str(tools)).replace("/mfu/", f"{shared}/")
+    subprocess.run(["sh", "-c", script], check=True)
+    assert [oct((shared / name).stat().st_mode & 0o7777) for name in ("out", "tmp")] == ["0o1777", "0o1777"]
+
+
 def test_other_containers_run_beside_the_recorded_one_and_end_with_the_pod() -> None:
     pod = copied()
     assert named(pod["initContainers"], "cache")["restartPolicy"] == "Always"

@@ -111,7 +111,7 @@ class KubernetesCluster:
                     return None
                 raise
             pods = self._pods(namespace, f"batch.kubernetes.io/job-name={name}")
-        return profiling_job_of(json.loads(answer.data), pods)
+        return profiling_job_of(json.loads(answer.data), pods, time.time())
 
     def ensure_job(self, manifest: Mapping[str, Any]) -> None:
         """Create the Job unless one of its name exists."""

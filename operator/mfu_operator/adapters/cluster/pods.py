@@ -9,6 +9,9 @@ from mfu_operator.model.workload import JobPhase, Pod, ProfilingJob
 Manifest = Mapping[str, Any]
 
 PULL_FAILURES = ("ImagePullBackOff", "ErrImagePull", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError")
+NO_POD_AFTER_S = 60.0
+"""A Job's controller makes its pod within seconds; after this it is being refused."""
+
 START_FAILURES = ("CreateContainerConfigError", "CreateContainerError", "RunContainerError")
 
 
@@ -49,7 +52,7 @@ def _images(manifest: Manifest, statuses: Sequence[Manifest]) -> tuple[str, ...]
     return tuple(images)
 
 
-def profiling_job_of(job: Manifest, pods: Sequence[Manifest]) -> ProfilingJob:
+def profiling_job_of(job: Manifest, pods: Sequence[Manifest], now_s: float) -> ProfilingJob:
     """A profiling Job and its newest pod as one observation."""
     name = job["metadata"]["name"]
     created_at = unix_time(job["metadata"]["creationTimestamp"]) or 0.0
@@ -66,10 +69,21 @@ def profiling_job_of(job: Manifest, pods: Sequence[Manifest]) -> ProfilingJob:
         finished_at = unix_time(finished["Failed"].get("lastTransitionTime"))
         return ProfilingJob(name, JobPhase.FAILED, created_at, finished_at, node, _result(pod), reason, message)
     if pod is None:
-        return ProfilingJob(name, JobPhase.WAITING, created_at)
+        refused = _why_no_pod(job) if now_s - created_at > NO_POD_AFTER_S else (None, None)
+        return ProfilingJob(name, JobPhase.WAITING, created_at, None, None, None, *refused)
     waiting = _why_waiting(pod)
     phase = JobPhase.RUNNING if waiting is None and _begun(pod) else JobPhase.WAITING
     return ProfilingJob(name, phase, created_at, None, node, None, *(waiting or (None, None)))
+
+
+def _why_no_pod(job: Manifest) -> tuple[str, str]:
+    """Why the pod was refused only Events say, and those the operator may not read."""
+    metadata = job["metadata"]
+    where = f"kubectl describe job -n {metadata.get('namespace', 'default')} {metadata['name']}"
+    if job.get("spec", {}).get("suspend"):
+        return "JobHasNoPod", f"Job {metadata['name']} is suspended, by a queue or by a person: see {where}"
+    because = "a quota, a LimitRange, Pod Security or a webhook refuses it"
+    return "JobHasNoPod", f"Job {metadata['name']} gets no pod: {because}; see the Events of {where}"
 
 
 def _begun(pod: Manifest) -> bool:
