@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from tests.cluster.argocd import ArgoCD
 from tests.cluster.cluster import Cluster
@@ -115,23 +116,25 @@ def bring_up(cluster: Cluster | ForeignCluster, namespaces: Sequence[str], **val
         )
     if isinstance(cluster, ForeignCluster):
         cluster.mark(environment.kubectl)
-    for namespace in namespaces:
-        clear(environment, namespace)
+    if any([clear(environment, namespace) for namespace in namespaces]):
+        values |= {"podAnnotations": {"mfu-operator.io/story": str(uuid4())}}  # a fresh operator for a fresh story
     with progress("install the operator with its chart"):
         install_operator(environment, namespaces, **values)
     return environment
 
 
-def clear(environment: Environment, namespace: str) -> None:
-    """Remove what an earlier story left in a namespace, so that a story can begin anew after an interruption."""
+def clear(environment: Environment, namespace: str) -> bool:
+    """Remove what an earlier story left in a namespace, so that a story can begin anew after an interruption; whether
+    there was something."""
     if environment.kubectl.get("namespace", namespace) is None:
-        return
+        return False
     with progress(f"remove what an earlier run left in {namespace}"):
         _let_go(environment, namespace)
         if environment.argocd.application(namespace) is not None:
             environment.argocd.delete_application(namespace)
         environment.kubectl.delete("namespace", namespace)
         environment.gitea.delete_repository(f"{namespace}-config")
+    return True
 
 
 def _let_go(environment: Environment, namespace: str) -> None:

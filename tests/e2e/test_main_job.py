@@ -20,10 +20,10 @@ def test_the_baseline_is_recorded_from_the_running_job(main: MainJob) -> None:
     assert baseline["spread"]["runs"] == 1
 
 
-def test_the_healthy_job_is_profiled_once_and_the_slow_one_once(main: MainJob) -> None:
-    names = sorted(job["metadata"]["name"] for job in main.jobs)
-    assert len(names) == 2, names
-    assert "healthy" in names[1] or "healthy" in names[0]
+def test_one_job_profiles_the_incident_whatever_happens_to_the_operator(main: MainJob) -> None:
+    subjects = [job["metadata"]["labels"]["mfu-operator.io/incident"] for job in main.jobs]
+    assert subjects.count(main.status["history"][0]["id"]) == 1
+    assert {subject for subject in subjects if subject.endswith("-healthy")}
 
 
 def test_the_account_of_a_profile_covers_enough_steps_and_sums_to_the_step(main: MainJob) -> None:
@@ -130,6 +130,6 @@ def test_the_events_tell_the_story_in_order(main: MainJob) -> None:
 
 
 def test_what_the_profiles_hand_back_fits_a_termination_message(main: MainJob) -> None:
-    assert len(main.messages) == 2
+    assert len(main.messages) >= 2
     assert all(len(message.encode()) <= TERMINATION_MESSAGE_LIMIT for message in main.messages)
     assert all("idleInput" in json.loads(message)["parts"] for message in main.messages), main.messages
