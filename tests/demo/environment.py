@@ -116,7 +116,8 @@ def bring_up(cluster: Cluster | ForeignCluster, namespaces: Sequence[str], **val
         )
     if isinstance(cluster, ForeignCluster):
         cluster.mark(environment.kubectl)
-    if any([clear(environment, namespace) for namespace in namespaces]):
+    leftovers = [namespace for namespace in namespaces if clear(environment, namespace)]
+    if leftovers:
         values |= {"podAnnotations": {"mfu-operator.io/story": str(uuid4())}}  # a fresh operator for a fresh story
     with progress("install the operator with its chart"):
         install_operator(environment, namespaces, **values)
