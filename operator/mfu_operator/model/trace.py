@@ -71,7 +71,8 @@ class Trace:
     what the program marked (NVTX, annotations), `host_ops` framework operators, `os_calls` calls of the operating
     system's libraries that were long enough to be recorded. `device_expected`: the recording was meant to hold
     device activity. `missing` names what a reader looked for and did not find;
-    `incomplete`: events were dropped, so that what is missing proves nothing; `settings` are the recorder's own, where they change how long things take.
+    `incomplete`: events were dropped, so that what is missing proves nothing; `settings` are the recorder's own, where
+    they change how long things take.
     """
 
     path: str
