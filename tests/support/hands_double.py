@@ -19,6 +19,7 @@ from mfu_operator.model.workload import JobPhase
 from mfu_operator.ports import Credentials, Forge
 from mfu_operator.runtime.backoff import Backoff
 from mfu_operator.runtime.hands import Hands
+from mfu_operator.runtime.occupancy import Occupancy
 from mfu_operator.runtime.sweep import Sweep
 from mfu_operator.runtime.tick import Ticked, tick
 from mfu_operator.trace import compact
@@ -126,6 +127,7 @@ class Stage:
     def restart(self) -> None:
         """The operator dies: only the stored status is left."""
         self.backoff = Backoff(INTERVAL_S)
+        self.hands = replace(self.hands, occupancy=Occupancy())
 
     def edit(self, change: Callable[[BaselineSpec], BaselineSpec]) -> None:
         """A person edits the spec: a new generation."""

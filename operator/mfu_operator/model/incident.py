@@ -21,7 +21,8 @@ class KnownGood:
 
 @dataclass(frozen=True, slots=True)
 class ProfileFact:
-    """A profiling Job and what came of it. `failure` is (reason, message) of its last attempt."""
+    """A profiling Job and what came of it. `failure` is (reason, message) of its last attempt. `node` is where it ran,
+    until `finished_at`."""
 
     job: str
     attempt: int
@@ -29,6 +30,8 @@ class ProfileFact:
     account: StepAccount | None = None
     hardware: tuple[str, ...] = ()
     failure: tuple[str, str] | None = None
+    node: str | None = None
+    finished_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,15 +99,13 @@ def observed(world: World, profile: ProfileFact) -> ProfileFact | None:
     job = world.job
     if job is None:
         age_s = world.now_s - profile.created_at
-        return (
-            replace(profile, failure=("JobGone", "the profiling Job was deleted before it finished"))
-            if age_s > 60
-            else None
-        )
+        gone = ("JobGone", "the profiling Job was deleted before it finished")
+        return replace(profile, failure=gone, finished_at=world.now_s) if age_s > 60 else None
+    if job.phase not in (JobPhase.FAILED, JobPhase.SUCCEEDED):
+        return None
+    profile = replace(profile, node=job.node or profile.node, finished_at=job.finished_at or world.now_s)
     if job.phase is JobPhase.FAILED:
         return replace(profile, failure=_why_failed(world, job))
-    if job.phase is not JobPhase.SUCCEEDED:
-        return None
     try:
         account, hardware = compact.decode(job.result or ""), compact.hardware(job.result or "")
     except Unreadable as error:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from mfu_operator.model.baseline import ForgeKind
 from mfu_operator.ports import Cluster, Credentials, Delivery, Forge, Repository
 from mfu_operator.runtime.breaker import Breaker
+from mfu_operator.runtime.occupancy import Occupancy
 from mfu_operator.runtime.sweep import Sweep
 
 ForgeFactory = Callable[[ForgeKind | None, str, str | None, Credentials | None], Forge]
@@ -14,7 +15,7 @@ ForgeFactory = Callable[[ForgeKind | None, str, str | None, Credentials | None],
 @dataclass(frozen=True, slots=True)
 class Hands:
     """The adapters in use. `deliveries` are by the kind of their application object (Application, Kustomization);
-    `breaker` is one for the whole operator."""
+    `breaker` and `occupancy` are one for the whole operator."""
 
     cluster: Cluster
     sweep: Sweep
@@ -22,3 +23,4 @@ class Hands:
     repository: Repository
     forge: ForgeFactory
     breaker: Breaker = field(default_factory=Breaker)
+    occupancy: Occupancy = field(default_factory=Occupancy)

@@ -1,5 +1,6 @@
 """Gathering one tick's world. What cannot be seen is None, with the reason beside it."""
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from mfu_operator.detect.comparable import differences
@@ -16,6 +17,7 @@ from mfu_operator.reconcile.profile import awaits_job
 from mfu_operator.reconcile.refresh import declared_baseline
 from mfu_operator.reconcile.world import Need, World
 from mfu_operator.runtime.hands import Hands
+from mfu_operator.runtime.occupancy import Span, Stay
 from mfu_operator.runtime.perform import credentials_of, forge_of
 
 
@@ -52,6 +54,8 @@ def _measured(hands: Hands, world: World) -> World:
     identity, spec, status = world.identity, world.spec, world.status
     baseline = declared_baseline(spec) or status.baseline
     since_s = recording_since_s(spec, status, world.now_s)
+    assert world.workload is not None
+    nodes = {pod.name: pod.node for pod in world.workload.pods if pod.node is not None}
     hands.sweep.register(
         identity.uid,
         spec,
@@ -59,6 +63,7 @@ def _measured(hands: Hands, world: World) -> World:
         credentials=credentials_of(hands.cluster, identity.namespace, spec.metrics.secret),
         incident_since_s=status.incident.onset_at if status.incident else None,
         recording_since_s=since_s,
+        gated={Gate.PROFILING: _disturbed(hands, world, nodes.values())},
     )
     if not hands.sweep.filled(identity.uid):
         return replace(world, problem=hands.sweep.source_problem(identity.uid))
@@ -66,9 +71,7 @@ def _measured(hands: Hands, world: World) -> World:
     recorded: Baseline | Recording | None = None
     if since_s is not None and spec.record is not None:
         recorded = record(readings, spec.record, since_s, spec.detection)
-    assert world.workload is not None
     info = readings[-1].info if readings else {}
-    nodes = {pod.name: pod.node for pod in world.workload.pods if pod.node is not None}
     open_now = status.incident is not None
     unlike = differences(spec.comparable, info, world.workload.template, world.workload.labels)
     return replace(
@@ -95,7 +98,7 @@ def _see_job(hands: Hands, world: World) -> World:
         job = hands.cluster.profiling_job(world.identity.namespace, profile.job)
     except MfuError as error:
         return replace(world, job_problem=error)
-    _gate(hands, world, profile, job)
+    _occupy(hands, world, profile, job)
     return replace(world, job=job)
 
 
@@ -104,16 +107,45 @@ def _awaited(status: Status) -> ProfileFact | None:
     return profile if awaits_job(profile) else None
 
 
-def _gate(hands: Hands, world: World, profile: ProfileFact, job: ProfilingJob | None) -> None:
-    """Readings taken while our own Job shares a node with the run say nothing about the run."""
-    assert world.workload is not None
-    nodes = {pod.node for pod in world.workload.pods}
-    ends_s: float | None = None
-    if job is not None and job.node is not None and job.node not in nodes:
-        ends_s = profile.created_at
-    elif job is None or job.phase is not JobPhase.RUNNING:
-        ends_s = (job.finished_at if job else None) or world.now_s
-    hands.sweep.gate(world.identity.uid, Gate.PROFILING, profile.created_at, ends_s)
+def _disturbed(hands: Hands, world: World, nodes: Collection[str]) -> tuple[Span, ...]:
+    """When a profiling Job, ours or another baseline's, shared a node with the run.
+
+    The status tells where a Job was that this process has not seen, and when; one that may run still is taken to run.
+    """
+    incidents = (world.status.incident, *world.status.history)
+    profiles = (world.status.healthy_profile, *(each.profile for each in incidents if each is not None))
+    for each in profiles:
+        if each is not None and not (awaits_job(each) and hands.occupancy.knows(_name(world, each))):
+            ends_s = each.finished_at if each.finished_at is not None else _deadline_s(world, each)
+            _note(hands, world, each, each.node, each.created_at, ends_s)
+    return hands.occupancy.spans(world.identity.uid, nodes)
+
+
+def _occupy(hands: Hands, world: World, profile: ProfileFact, job: ProfilingJob | None) -> None:
+    """Note where the Job is. A pod without a node has disturbed nobody yet; a Job that is gone does no more."""
+    now_s, deadline_s = world.now_s, _deadline_s(world, profile)
+    if job is None:
+        _note(hands, world, profile, None, profile.created_at, now_s)
+    elif job.phase is JobPhase.WAITING and job.node is None:
+        _note(hands, world, profile, None, now_s, max(now_s, deadline_s))
+    else:
+        running = job.phase in (JobPhase.WAITING, JobPhase.RUNNING)
+        ends_s = max(now_s, deadline_s) if running else job.finished_at or now_s
+        _note(hands, world, profile, job.node, profile.created_at, ends_s)
+
+
+def _note(hands: Hands, world: World, profile: ProfileFact, node: str | None, from_s: float, to_s: float) -> None:
+    stay = Stay(world.identity.uid, node, from_s, to_s)
+    hands.occupancy.note(_name(world, profile), stay, world.now_s)
+
+
+def _name(world: World, profile: ProfileFact) -> str:
+    return f"{world.identity.namespace}/{profile.job}"
+
+
+def _deadline_s(world: World, profile: ProfileFact) -> float:
+    """No Job runs longer than this: its own activeDeadlineSeconds ends it."""
+    return profile.created_at + world.spec.profiling.deadline_s
 
 
 def _see_source(hands: Hands, world: World) -> World:

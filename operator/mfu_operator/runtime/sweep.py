@@ -25,6 +25,7 @@ from mfu_operator.model.baseline import Baseline, BaselineSpec, WorkloadRef
 from mfu_operator.model.series import HardwareReading, Reading
 from mfu_operator.model.verdict import Gate, Judgement
 from mfu_operator.ports import Credentials, Metrics, MetricsSources
+from mfu_operator.runtime.occupancy import Span
 
 log = logging.getLogger(__name__)
 
@@ -79,7 +80,7 @@ class _Watched:
     filled: bool = False
     state: State = field(default_factory=initial)
     readings: list[Reading] = field(default_factory=list)
-    gates: dict[Gate, tuple[float, float]] = field(default_factory=dict)
+    gates: dict[Gate, Sequence[Span]] = field(default_factory=dict)
     usual_hardware: tuple[HardwareReading, ...] | None = None
     hardware: tuple[HardwareReading, ...] = ()
 
@@ -123,6 +124,7 @@ class Sweep:
         credentials: Credentials | None = None,
         incident_since_s: float | None = None,
         recording_since_s: float | None = None,
+        gated: Mapping[Gate, Sequence[Span]] | None = None,
     ) -> None:
         """Watch a baseline, or tell what changed about it; the same arguments twice change nothing.
 
@@ -133,17 +135,19 @@ class Sweep:
             credentials: of its metrics source.
             incident_since_s: the onset of the incident that is open in its status, None without one.
             recording_since_s: when the recording in progress began, None without one.
+            gated: every span of these gates, for what is read from the history too.
         """
         source, problem = self._opened(spec, credentials)
         with self._lock:
             before = self._watched.get(key)
             if before is None or not _same_measure(before, spec, baseline, source, recording_since_s):
                 fresh = _Watched(spec, baseline, source, problem, recording_since_s, incident_since_s)
-                fresh.gates = before.gates if before is not None else {}
+                fresh.gates = {**(before.gates if before is not None else {}), **(gated or {})}
                 self._watched[key] = fresh
                 self._asked_early.set()
                 return
             before.spec = spec
+            before.gates.update(gated or {})
             before.problem = problem
             before.incident_since_s = incident_since_s
             if incident_since_s is not None and before.filled:
@@ -158,7 +162,7 @@ class Sweep:
         """Let readings of a span not count; `to_s` None: until told otherwise. The last span of a gate is in force."""
         with self._lock:
             if key in self._watched:
-                self._watched[key].gates[gate] = (from_s, math.inf if to_s is None else to_s)
+                self._watched[key].gates[gate] = ((from_s, math.inf if to_s is None else to_s),)
 
     def judgement(self, key: str, now_s: float, differences: tuple[str, ...] = ()) -> Judgement | None:
         """The verdict now; None for a baseline that is unknown here or has no level yet."""
@@ -390,7 +394,11 @@ def _rounded_up(span_s: float) -> float:
 
 def _gates_at(watched: _Watched, time_s: float) -> frozenset[Gate]:
     after_s = _AFTER_GATE_SHARE * watched.spec.detection.sustain_s
-    return frozenset(gate for gate, (from_s, to_s) in watched.gates.items() if from_s <= time_s <= to_s + after_s)
+    return frozenset(
+        gate
+        for gate, spans in watched.gates.items()
+        if any(from_s <= time_s <= to_s + after_s for from_s, to_s in spans)
+    )
 
 
 def _no_series(spec: BaselineSpec) -> Wait:

@@ -186,6 +186,21 @@ def test_readings_while_a_gate_is_closed_count_nothing(bench: Bench) -> None:
     assert bench.verdict() is Verdict.REGRESSED
 
 
+def test_what_was_read_from_the_history_is_gated_by_every_span_that_is_told(bench: Bench) -> None:
+    bench.run(30)
+    begun_s = bench.now_s
+    bench.run(10, loss=0.3)
+    spans = ((begun_s, begun_s + 150), (begun_s + 150, begun_s + 900))
+    bench.sweep.register("uid", SPEC, BASELINE, gated={Gate.PROFILING: spans})
+    bench.sweep.run_once()
+    judgement = bench.sweep.judgement("uid", bench.now_s)
+    assert judgement is not None
+    assert (judgement.evidence_s, judgement.gates) == (0.0, (Gate.PROFILING,))
+    bench.sweep.register("uid", SPEC, BASELINE, gated={Gate.PROFILING: ()})
+    bench.run(14, loss=0.3)
+    assert bench.verdict() is Verdict.REGRESSED
+
+
 def test_a_source_that_fails_is_named_and_asked_less_and_less(bench: Bench) -> None:
     bench.sweep.register("uid", SPEC, BASELINE)
     bench.run(5)

@@ -1,0 +1,60 @@
+"""Which nodes our own profiling Jobs share with the runs, and when.
+
+Readings taken meanwhile say nothing about a run, be it the one that is profiled or another one on the same node. What
+is in memory here comes from the Jobs as they are seen and, after a restart, from the statuses of the baselines.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from threading import Lock
+
+KEPT_S = 7 * 86400.0
+"""As far back as a baseline's readings are ever read again."""
+
+Span = tuple[float, float]
+"""From and to, Unix seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stay:
+    """One Job on a node; `owner` names the baseline (its uid). With the node unknown, only the owner is disturbed."""
+
+    owner: str
+    node: str | None
+    from_s: float
+    to_s: float
+
+
+class Occupancy:
+    """The stays of the whole operator's Jobs. Ticks of several baselines ask at the same time."""
+
+    def __init__(self) -> None:
+        self._stays: dict[str, Stay] = {}
+        self._lock = Lock()
+
+    def note(self, job: str, stay: Stay, now_s: float) -> None:
+        """Note where a Job is, in place of what was known of it; what nobody will read again is forgotten.
+
+        A node that was seen stays known: a pod that is gone does not tell it any more.
+        """
+        with self._lock:
+            known = self._stays.get(job)
+            self._stays[job] = replace(stay, node=known.node) if known is not None and stay.node is None else stay
+            old = [name for name, each in self._stays.items() if each.to_s < now_s - KEPT_S]
+            for name in old:
+                del self._stays[name]
+
+    def knows(self, job: str) -> bool:
+        """Whether anything was noted of a Job."""
+        with self._lock:
+            return job in self._stays
+
+    def spans(self, owner: str, nodes: Collection[str]) -> tuple[Span, ...]:
+        """When a Job was on one of a baseline's nodes, oldest first."""
+        with self._lock:
+            found = [
+                (each.from_s, each.to_s)
+                for each in self._stays.values()
+                if each.node in nodes or (each.node is None and each.owner == owner)
+            ]
+        return tuple(sorted(found))
