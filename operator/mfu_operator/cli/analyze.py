@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from mfu_operator.errors import Unreadable
+from mfu_operator.model.masking import masked
 from mfu_operator.trace import answer, compact, formats, markdown
 from mfu_operator.trace.analyze import answer_of, mean_account, read_all
 
@@ -16,6 +17,9 @@ UNREADABLE = 3
 
 LAST_WORDS = 1500
 """Characters of the recorder's log that travel: a termination message holds 4096 bytes."""
+
+READ_WORDS = 16 * LAST_WORDS
+"""Characters of it that are looked through for secrets: what hides one may stand in the lines above it."""
 
 FORMATS = ("text", "json", "markdown", "account")
 
@@ -79,7 +83,7 @@ def _answer(
 def _last_words(recorder_log: Path | None) -> str:
     if recorder_log is None or not recorder_log.is_file():
         return ""
-    said = recorder_log.read_text(encoding="utf-8", errors="replace").strip()
+    said = masked(recorder_log.read_text(encoding="utf-8", errors="replace")[-READ_WORDS:].strip())
     return f"; the recorder's last words: {said[-LAST_WORDS:]}" if said else "; the recorder said nothing"
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from mfu_operator.gitops.manifests import Leaves, NotStructuredError, Place, leaves, same_program
 from mfu_operator.model.commit import Commit, FileChange
+from mfu_operator.model.masking import is_secret_key
 
 ABSENT = "(absent)"
 
@@ -19,9 +20,6 @@ _DOCUMENTS = re.compile(
 )
 _PIPELINES = re.compile(
     r"(?:^|/)(?:\.github|\.gitlab|\.gitea|\.circleci)/|(?:^|/)\.(?:gitlab-ci|pre-commit-config)\.ya?ml$"
-)
-_SECRET_KEY = re.compile(
-    r"(?:^|[_.\-\]])(?:password|passwd|secret|api_?key|access_?key|private_?key|token)$", re.IGNORECASE
 )
 _ASSIGNMENT = re.compile(r"\s*-?\s*[\"']?([A-Za-z_][\w.-]*)[\"']?\s*[:=]\s*(.+?)\s*,?\s*$")
 _COMMENT = re.compile(r"^\s*(?:#|//|\{\{-?\s*/\*).*$")
@@ -53,7 +51,7 @@ class Change:
     def _shown(self, value: Any, there: bool) -> str:
         if not there:
             return ABSENT
-        if self.place.document.startswith("Secret/") or _SECRET_KEY.search(self.place.leaf):
+        if self.place.document.startswith("Secret/") or is_secret_key(self.place.leaf):
             return "(hidden)"
         text = " ".join(str(value).split())
         if value is None or isinstance(value, bool):

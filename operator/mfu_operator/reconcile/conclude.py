@@ -10,6 +10,7 @@ from mfu_operator.model.baseline import RemediationMode
 from mfu_operator.model.commit import Ranking
 from mfu_operator.model.condition import Event
 from mfu_operator.model.incident import ProposalFact, Status, SuspectFact
+from mfu_operator.model.masking import masked
 from mfu_operator.model.proposal import PullRequestState
 from mfu_operator.reconcile.effects import (
     CommitsRead,
@@ -149,7 +150,7 @@ def _suspected(world: World, effect: ReadCommits, ranking: Ranking) -> Conclusio
 
 def _previewed(world: World, effect: PreviewProposal, diff: str) -> Conclusion:
     proposal = effect.proposal
-    fact = ProposalFact(proposal.kind, proposal.branch, proposal.title, dry_run=True, diff=diff)
+    fact = ProposalFact(proposal.kind, proposal.branch, proposal.title, dry_run=True, diff=masked(diff))
     event = Event("Normal", "WouldPropose", f"DryRun: would open {proposal.title!r} from branch {proposal.branch}")
     return Conclusion(replace(world.status, incident=replace(opened(world), proposal=fact)), (event,))
 
@@ -161,7 +162,7 @@ def _proposed(world: World, effect: EnsurePullRequest, outcome: Proposed) -> Con
         proposal.branch,
         proposal.title,
         dry_run=False,
-        diff=outcome.diff,
+        diff=masked(outcome.diff),
         url=found.url,
         number=found.number,
         state=found.state,

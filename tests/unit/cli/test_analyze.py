@@ -79,6 +79,14 @@ def test_what_cannot_be_read_is_refused_in_one_line_and_code_3(tmp_path: Path, i
     assert set(json.loads(message.read_text())["error"]) == {"reason", "message"}
 
 
+def test_the_workloads_last_words_travel_without_its_secrets(tmp_path: Path) -> None:
+    message, log = tmp_path / "termination-log", tmp_path / "log"
+    log.write_text("DB_PASSWORD=hunter2\nlogged in to postgres://bot:hunter2@db/runs\nCUDA out of memory\n")
+    run("--termination-message", message, "--recorder-log", log, tmp_path / "absent.sqlite")
+    assert "CUDA out of memory" in message.read_text()
+    assert "hunter2" not in message.read_text()
+
+
 def test_wrong_usage_is_code_2() -> None:
     assert run().exit_code == 2
     assert run("-o", "xml", "x").exit_code == 2

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from mfu_operator.model.masking import masked
 from mfu_operator.model.workload import JobPhase, Pod, ProfilingJob
 
 Manifest = Mapping[str, Any]
@@ -122,7 +123,7 @@ def _why_failed(condition: Manifest, pod: Manifest | None) -> tuple[str, str]:
     if bad is None:
         return "JobFailed", condition.get("message", "no message")
     said = bad.get("message") or f"a container ended with exit code {bad['exitCode']} ({bad.get('reason', 'Error')})"
-    return "JobFailed", said
+    return "JobFailed", masked(said)
 
 
 def _why_waiting(pod: Manifest) -> tuple[str, str] | None:
