@@ -24,6 +24,7 @@ from mfu_operator.model.incident import Incident, KnownGood, ProfileFact, Propos
 from mfu_operator.model.proposal import ProposalKind, PullRequest, PullRequestState
 from mfu_operator.model.verdict import Judgement, Verdict
 from mfu_operator.model.workload import Pod, Workload
+from mfu_operator.reconcile.refresh import configuration
 from mfu_operator.reconcile.world import Defaults, Identity, World
 
 NOW_S = 1_790_000_000.0
@@ -97,7 +98,14 @@ SLOW_STEP = account(idleInput=64.0, loaderThreads=0.0, loader="inline")
 STARVED = Diagnosis(Bottleneck.INPUT_STARVED, "DataLoaderWorkers", 0.9, ("input wait 64 of 85 ms per step",))
 HEALTHY_PROFILE = ProfileFact("mfu-gpt-small-3f2a91c0-healthy-a1", 1, NOW_S - 3600, FAST_STEP)
 KNOWN_GOOD = KnownGood(GOOD, (IMAGE,), NOW_S - 3600)
-SETTLED = Status(1, judgement(), BASELINE, healthy_profile=HEALTHY_PROFILE, known_good=KNOWN_GOOD)
+SETTLED = Status(
+    1,
+    judgement(),
+    BASELINE,
+    healthy_profile=HEALTHY_PROFILE,
+    known_good=KNOWN_GOOD,
+    configuration=configuration(spec()),
+)
 """A job that has been well for long: nothing is missing."""
 
 INCIDENT = Incident("gpt-small-3f2a91c0-1", NOW_S - 600, ONSET_S, "mfu", 0.46, 0.381, 0.172, GOOD)

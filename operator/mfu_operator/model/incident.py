@@ -22,7 +22,8 @@ class KnownGood:
 @dataclass(frozen=True, slots=True)
 class ProfileFact:
     """A profiling Job and what came of it. `failure` is (reason, message) of its last attempt. `node` is where it ran,
-    until `finished_at`."""
+    until `finished_at`, `image` the profiler's. `earlier_attempts` are those made under another spec or image: they do
+    not count against a new one."""
 
     job: str
     attempt: int
@@ -32,6 +33,8 @@ class ProfileFact:
     failure: tuple[str, str] | None = None
     node: str | None = None
     finished_at: float | None = None
+    image: str | None = None
+    earlier_attempts: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +120,8 @@ class Recording:
 @dataclass(frozen=True, slots=True)
 class Status:
     """A `TrainingBaseline`'s status, decoded. `incidents` counts those ever opened: the next incident's id comes from
-    it, so that two replicas give it the same name."""
+    it, so that two replicas give it the same name. `configuration` is a digest of what the facts were gathered under:
+    the workload, what makes its readings comparable, and the declared level."""
 
     observed_generation: int = 0
     judgement: Judgement | None = None
@@ -129,4 +133,5 @@ class Status:
     incident: Incident | None = None
     history: tuple[Incident, ...] = ()
     previous_baselines: tuple[Baseline, ...] = ()
+    configuration: str | None = None
     conditions: tuple[Condition, ...] = field(default_factory=tuple)

@@ -59,12 +59,12 @@ def profile_once(world: World) -> Step | None:
     if (known is None or known.failure is not None) and profile.settled(world):
         profile.require_one_pod(world)
     if known is None:
-        return profile.launch(world, Subject.BASELINE, subject_id, 1) if quiet(world.judgement) else None
+        return profile.launch(world, Subject.BASELINE, subject_id) if quiet(world.judgement) else None
     if known.account is not None:
         return None
     if known.failure is not None:
         again = profile.retry_due(world, known) and quiet(world.judgement)
-        return profile.launch(world, Subject.BASELINE, subject_id, known.attempt + 1) if again else None
+        return profile.launch(world, Subject.BASELINE, subject_id, known) if again else None
     after = profile.observed(world, known)
     if after is None:
         return None

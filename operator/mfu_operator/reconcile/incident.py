@@ -67,10 +67,8 @@ def take_profile(world: World) -> Step | None:
 def _launch(world: World, incident_id: str, failed: ProfileFact | None) -> Step | None:
     if profile.not_copied(world) is not None:
         return None
-    if failed is None:
-        return profile.launch(world, Subject.INCIDENT, incident_id, 1)
-    again = profile.retry_due(world, failed)
-    return profile.launch(world, Subject.INCIDENT, incident_id, failed.attempt + 1) if again else None
+    again = failed is None or profile.retry_due(world, failed)
+    return profile.launch(world, Subject.INCIDENT, incident_id, failed) if again else None
 
 
 def explain(world: World) -> Step | None:
@@ -88,10 +86,9 @@ def explain(world: World) -> Step | None:
         if not profile.settled(world):
             return None
         found = outside_of_commits(world) or _inconclusive(f"MultiPodWorkload: {because}")
-    elif known is not None and known.failure is not None and known.attempt >= profile.ATTEMPTS:
-        found = _inconclusive(
-            f"{known.attempt} profiling Jobs failed, the last with {known.failure[0]}: {known.failure[1]}"
-        )
+    elif known is not None and known.failure is not None and profile.exhausted(known):
+        attempts, (reason, message) = known.attempt - known.earlier_attempts, known.failure
+        found = _inconclusive(f"{attempts} profiling Jobs failed, the last with {reason}: {message}")
     else:
         return None
     return _with(world, replace(incident, diagnosis=found), Event("Warning", "Diagnosed", _diagnosis_story(found)))

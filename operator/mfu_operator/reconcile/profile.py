@@ -5,11 +5,12 @@ from dataclasses import replace
 from mfu_operator.api import naming
 from mfu_operator.api.group import BASELINE_LABEL, GROUP_VERSION, INCIDENT_LABEL, KIND, MANAGED_BY_LABEL, MANAGER
 from mfu_operator.errors import Retry, Unreadable
+from mfu_operator.model.baseline import BaselineSpec
 from mfu_operator.model.incident import ProfileFact
 from mfu_operator.model.workload import JobPhase, Pod, ProfilingJob
 from mfu_operator.profiling.job import profiling_job
 from mfu_operator.reconcile.effects import EnsureJob, Subject
-from mfu_operator.reconcile.world import World
+from mfu_operator.reconcile.world import Defaults, World
 from mfu_operator.trace import compact
 
 WAITING_REASONS = ("JobUnschedulable", "ImagePullFailed", "JobHasNoPod")
@@ -31,8 +32,8 @@ LONGEST_PAUSE_S = 600.0
 """Between attempts: the horizon of the default detection rule, so that a retry is never later than new evidence."""
 
 
-def launch(world: World, subject: Subject, subject_id: str, attempt: int) -> EnsureJob:
-    """The effect that launches attempt number `attempt` (from 1) of a subject's profile.
+def launch(world: World, subject: Subject, subject_id: str, last: ProfileFact | None = None) -> EnsureJob:
+    """The effect that launches the attempt after the `last` one (None: the first) of a subject's profile.
 
     Raises:
         Retry: MultiPodWorkload.
@@ -40,6 +41,7 @@ def launch(world: World, subject: Subject, subject_id: str, attempt: int) -> Ens
     """
     assert world.workload is not None
     require_one_pod(world)
+    attempt = last.attempt + 1 if last is not None else 1
     name = naming.profiling_job_name(world.identity.name, subject_id, attempt)
     owner = {
         "apiVersion": GROUP_VERSION,
@@ -53,7 +55,24 @@ def launch(world: World, subject: Subject, subject_id: str, attempt: int) -> Ens
         MANAGED_BY_LABEL: MANAGER,
     }
     manifest = profiling_job(name, world.spec, world.workload.template, owner, world.defaults.profiler_image, labels)
-    return EnsureJob(subject, manifest, ProfileFact(job=name, attempt=attempt, created_at=world.now_s))
+    launched = ProfileFact(
+        job=name,
+        attempt=attempt,
+        created_at=world.now_s,
+        image=profiler_image(world.spec, world.defaults),
+        earlier_attempts=last.earlier_attempts if last is not None else 0,
+    )
+    return EnsureJob(subject, manifest, launched)
+
+
+def profiler_image(spec: BaselineSpec, defaults: Defaults) -> str | None:
+    """The image of the profiler in force."""
+    return spec.profiling.image or defaults.profiler_image
+
+
+def anew(profile: ProfileFact | None) -> ProfileFact | None:
+    """A failed profile that is given all its attempts once more. Its Jobs' names are taken, so it counts on."""
+    return replace(profile, earlier_attempts=profile.attempt) if profile is not None and profile.failure else profile
 
 
 def require_one_pod(world: World) -> None:
@@ -132,9 +151,15 @@ def overlapping(profile: ProfileFact, because: str) -> ProfileFact:
 
 def retry_due(world: World, profile: ProfileFact) -> bool:
     """Whether the pause after a failed attempt is over. A Job that only came at a bad time is always tried again."""
-    pause_s = min(LONGEST_PAUSE_S, world.spec.detection.sustain_s) * profile.attempt
+    attempts = profile.attempt - profile.earlier_attempts
+    pause_s = min(LONGEST_PAUSE_S, world.spec.detection.sustain_s) * attempts
     untimely = profile.failure is not None and profile.failure[0] == OVERLAPS
-    return (untimely or profile.attempt < ATTEMPTS) and world.now_s >= profile.created_at + pause_s
+    return (untimely or not exhausted(profile)) and world.now_s >= profile.created_at + pause_s
+
+
+def exhausted(profile: ProfileFact) -> bool:
+    """Whether all attempts were made under the spec and the image in force."""
+    return profile.attempt - profile.earlier_attempts >= ATTEMPTS
 
 
 def _why_failed(world: World, job: ProfilingJob) -> tuple[str, str]:

@@ -1,11 +1,16 @@
 """What a tick saw, written into the record before anything is decided. Small movements are not worth a write."""
 
+import json
 from dataclasses import replace
+from hashlib import sha256
 
+from mfu_operator.api import codec
 from mfu_operator.model.baseline import Baseline, BaselineSpec, Level, Provenance, Spread
 from mfu_operator.model.condition import Event
-from mfu_operator.model.incident import Recording, Status
+from mfu_operator.model.diagnosis import Bottleneck
+from mfu_operator.model.incident import ProfileFact, Recording, Status
 from mfu_operator.model.verdict import Judgement, Verdict
+from mfu_operator.reconcile.profile import anew, overlapping
 from mfu_operator.reconcile.world import World
 
 WORTH_A_WRITE = 0.01
@@ -25,25 +30,75 @@ def declared_baseline(spec: BaselineSpec) -> Baseline | None:
     return Baseline(spec.declared, spec.declared_spread or UNMEASURED_SPREAD, Provenance.DECLARED)
 
 
-def edited(status: Status, spec: BaselineSpec, generation: int) -> Status:
-    """The record after a person changed the spec.
+def edited(status: Status, spec: BaselineSpec, generation: int, image: str | None = None) -> Status:
+    """The record after a person changed the spec, or the profiler's `image`.
 
-    What stood in a proposal's way may be gone, so it is tried anew (a person's no stays a no); a level that was
-    declared is none where one is to be recorded now.
+    What stood in a proposal's way may be gone, so it is tried anew (a person's no stays a no), and so is a profile that
+    failed; a level that was declared is none where one is to be recorded now.
     """
+    another = image is not None and any(each.image not in (None, image) for each in _failed_profiles(status))
     if status.observed_generation == generation:
-        return status
+        return _profiled_anew(status) if another else status
     incident, baseline = status.incident, status.baseline
     if incident is not None and (incident.proposal is None or incident.proposal.dry_run):
         status = replace(status, incident=replace(incident, blocked=None))
     if spec.record is not None and baseline is not None and baseline.provenance is Provenance.DECLARED:
         status = replace(status, baseline=None, previous_baselines=(baseline, *status.previous_baselines)[:5])
-    return status
+    return _profiled_anew(status)
+
+
+def _failed_profiles(status: Status) -> tuple[ProfileFact, ...]:
+    """The profiles that failed and were not given their attempts back yet."""
+    both = (status.healthy_profile, status.incident.profile if status.incident is not None else None)
+    return tuple(each for each in both if each is not None and each.failure and each.earlier_attempts < each.attempt)
+
+
+def _profiled_anew(status: Status) -> Status:
+    """Failed profiles have their attempts back, and a diagnosis for want of a profile is withdrawn."""
+    incident = status.incident
+    if incident is not None:
+        seen = incident.profile is not None and incident.profile.account is not None
+        diagnosis, blocked = incident.diagnosis, incident.blocked
+        if diagnosis is not None and diagnosis.bottleneck is Bottleneck.INCONCLUSIVE and not seen:
+            diagnosis, blocked = None, None if blocked and blocked[0] == str(Bottleneck.INCONCLUSIVE) else blocked
+        incident = replace(incident, profile=anew(incident.profile), diagnosis=diagnosis, blocked=blocked)
+    return replace(status, healthy_profile=anew(status.healthy_profile), incident=incident)
+
+
+def configuration(spec: BaselineSpec) -> str:
+    """A digest of what facts are gathered under: the workload, what makes readings comparable, the declared level."""
+    declared = codec.encode(spec.declared) if spec.declared is not None else None
+    said = json.dumps([codec.encode(spec.workload), codec.encode(spec.comparable), declared], sort_keys=True)
+    return sha256(said.encode()).hexdigest()[:12]
+
+
+def _of_this_configuration(status: Status, spec: BaselineSpec) -> tuple[Status, tuple[Event, ...]]:
+    """The record without what was gathered under another configuration: no incident may be explained against it."""
+    now = configuration(spec)
+    if now == status.configuration:
+        return status, ()
+    healthy, known_good = status.healthy_profile, status.known_good
+    stale = healthy is not None and healthy.failure is None
+    if status.configuration is None or not (stale or known_good is not None):
+        return replace(status, configuration=now), ()
+    if healthy is not None and stale:
+        healthy = overlapping(
+            healthy, "the workload, what makes it comparable, or its declared level was changed since"
+        )
+    event = Event(
+        "Normal",
+        "ConfigurationChanged",
+        "spec.workload, spec.comparable or the declared level is another one: the healthy profile and the known good "
+        "revision were of the one before and are obtained anew",
+    )
+    return replace(status, configuration=now, healthy_profile=healthy, known_good=None), (event,)
 
 
 def refresh(world: World) -> tuple[Status, tuple[Event, ...]]:
     """The status with this tick's baseline, recording progress and judgement, and what is worth telling of them."""
-    status, events = _with_baseline(world)
+    status, changed = _of_this_configuration(world.status, world.spec)
+    status, events = _with_baseline(replace(world, status=status))
+    events = (*changed, *events)
     judgement = world.judgement
     if judgement is not None and _tells_more(status.judgement, judgement):
         events += _turned(status.judgement, judgement)

@@ -10,6 +10,7 @@ from mfu_operator.reconcile.conclude import FAILED_CONDITION, Failure, conclude,
 from mfu_operator.reconcile.conditions import conditions
 from mfu_operator.reconcile.decide import decide
 from mfu_operator.reconcile.effects import Effect, Record
+from mfu_operator.reconcile.profile import profiler_image
 from mfu_operator.reconcile.refresh import edited, refresh
 from mfu_operator.reconcile.world import Defaults, Identity, World
 from mfu_operator.runtime.backoff import Backoff
@@ -41,7 +42,7 @@ def tick(
 ) -> Ticked:
     """Bring one baseline one step further. Never raises for what the world does: that becomes conditions."""
     backoff.renew(identity.generation)
-    status = edited(status, spec, identity.generation)
+    status = edited(status, spec, identity.generation, profiler_image(spec, defaults))
     world = observe(hands, World(now_s, identity, spec, status, defaults))
     status, events = refresh(world)
     world = replace(world, status=status)

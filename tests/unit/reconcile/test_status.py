@@ -9,6 +9,7 @@ import pytest
 from mfu_operator.errors import AskPerson, Retry, Stall, Wait
 from mfu_operator.model.baseline import BaselineSpec, Level, Provenance, RecordPlan, RemediationMode, Signal
 from mfu_operator.model.condition import Condition
+from mfu_operator.model.diagnosis import Bottleneck, Diagnosis
 from mfu_operator.model.incident import Incident, ProfileFact, Recording, Status
 from mfu_operator.model.proposal import PullRequestState
 from mfu_operator.model.series import Reading
@@ -16,6 +17,8 @@ from mfu_operator.model.verdict import Gate, Judgement, Verdict
 from mfu_operator.model.workload import JobPhase, ProfilingJob
 from mfu_operator.reconcile.conclude import Failure, failed
 from mfu_operator.reconcile.conditions import conditions
+from mfu_operator.reconcile.decide import decide
+from mfu_operator.reconcile.effects import EnsureJob
 from mfu_operator.reconcile.recovery import device_hours_lost, recovered, single_variable
 from mfu_operator.reconcile.refresh import edited, refresh
 from mfu_operator.reconcile.world import World
@@ -283,3 +286,57 @@ def test_a_declared_level_gives_way_to_a_recording_that_is_asked_for() -> None:
     started = edited(worlds.SETTLED, plan, generation=2)
     assert started.baseline is None
     assert started.previous_baselines == (worlds.BASELINE,)
+
+
+OTHER_CONFIGURATIONS = [
+    {"workload": replace(worlds.REF, name="gpt-large")},
+    {"comparable": replace(worlds.COMPARABLE, gpu_count=4)},
+    {"declared": Level(mfu=0.4)},
+]
+
+
+@pytest.mark.parametrize("changes", OTHER_CONFIGURATIONS, ids=lambda changes: str(next(iter(changes))))
+def test_what_was_learnt_of_another_configuration_is_dropped_and_told_once(changes: dict[str, Any]) -> None:
+    settled, told_first = refresh(world())
+    assert told_first == ()
+    assert (settled.healthy_profile, settled.known_good) == (worlds.HEALTHY_PROFILE, worlds.KNOWN_GOOD)
+    edited_spec = replace(spec(), **changes)
+    dropped, events = refresh(world(settled, spec=edited_spec))
+    assert events[0].reason == "ConfigurationChanged"
+    assert dropped.known_good is None
+    assert dropped.healthy_profile is not None
+    assert (dropped.healthy_profile.account, dropped.healthy_profile.failure is None) == (None, False)
+    assert [each.reason for each in refresh(world(dropped, spec=edited_spec))[1]] == []
+
+
+def test_an_edit_of_anything_else_keeps_what_was_learnt() -> None:
+    settled = refresh(world())[0]
+    for other in (spec(RemediationMode.OFF), replace(spec(), detection=replace(spec().detection, sustain_s=300.0))):
+        assert refresh(world(settled, spec=other))[0].known_good == worlds.KNOWN_GOOD
+
+
+THRICE_FAILED = ProfileFact("mfu-gpt-small-3f2a91c0-1-a3", 3, worlds.NOW_S, failure=("JobFailed", ""), image="old")
+GIVEN_UP = Diagnosis(Bottleneck.INCONCLUSIVE, None, 0.0, ("3 profiling Jobs failed",))
+
+
+@pytest.mark.parametrize(("generation", "image"), [(2, "old"), (1, "new")])
+def test_three_failures_are_final_only_until_the_spec_or_the_profiler_is_another(generation: int, image: str) -> None:
+    stuck = incident(profile=THRICE_FAILED, diagnosis=GIVEN_UP, blocked=("Inconclusive", "no profile"))
+    status = ailing(stuck, healthy_profile=THRICE_FAILED)
+    assert edited(status, spec(), 1, "old") == status
+    anew = edited(status, spec(), generation, image)
+    assert anew.incident is not None
+    assert (anew.incident.diagnosis, anew.incident.blocked) == (None, None)
+    step = decide(world(anew, judgement=regressed()))
+    assert isinstance(step, EnsureJob)
+    assert (step.profile.attempt, step.profile.earlier_attempts) == (4, 3)
+    healthy = decide(world(replace(anew, incident=None)))
+    assert isinstance(healthy, EnsureJob)
+    assert healthy.profile.attempt == 4
+    assert edited(anew, spec(), generation, image).healthy_profile == anew.healthy_profile
+
+
+def test_a_diagnosis_that_an_account_led_to_outlives_an_edit() -> None:
+    found = replace(GIVEN_UP, evidence=("graphs hide the kernels",))
+    status = ailing(explained(diagnosis=found))
+    assert edited(status, spec(), 2, "new").incident == explained(diagnosis=found)
