@@ -149,6 +149,8 @@ def environment(url: str, credentials: Credentials | None, home: str, transports
     """All that the child and its gits see of the world."""
     settings = list(_SETTINGS.items())
     env = {name: os.environ[name] for name in _HANDED_ON if name in os.environ}
+    if env.get("SSL_CERT_FILE"):
+        env.setdefault("GIT_SSL_CAINFO", env["SSL_CERT_FILE"])  # a git that is built with GnuTLS knows only this one
     if credentials is not None and credentials.password:
         parts = urlsplit(url)
         settings.append((f"credential.{parts.scheme}://{parts.netloc}.helper", _HELPER))

@@ -177,6 +177,19 @@ def test_the_token_is_in_no_argument_and_in_no_environment_value_but_its_own(mon
     assert PASSWORD not in repr(seen)
 
 
+def test_a_git_that_reads_no_ssl_cert_file_is_told_the_same_bundle(monkeypatch: pytest.MonkeyPatch) -> None:
+    def bundle() -> str | None:
+        return environment("https://git.example.org/x/y", None, os.curdir, ("https",)).get("GIT_SSL_CAINFO")
+
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    monkeypatch.delenv("GIT_SSL_CAINFO", raising=False)
+    assert bundle() is None
+    monkeypatch.setenv("SSL_CERT_FILE", "/etc/mfu-operator/ca/ca.crt")
+    assert bundle() == "/etc/mfu-operator/ca/ca.crt"
+    monkeypatch.setenv("GIT_SSL_CAINFO", "/git.crt")
+    assert bundle() == "/git.crt"
+
+
 def test_the_helper_answers_for_the_repositorys_own_host_only() -> None:
     env = environment("https://git.example.org:8443/x/y", Credentials(password=PASSWORD), os.curdir, ("https",))
     question = "protocol=https\nhost={}\n\n"
