@@ -52,11 +52,11 @@ class Cluster(Protocol):
     def ensure_job(self, manifest: Mapping[str, Any]) -> None:
         """Create the Job unless one of its name exists."""
 
-    def delete_job(self, namespace: str, name: str) -> None:
-        """Delete the Job and its pods; absent is done."""
-
     def secret(self, namespace: str, name: str) -> Mapping[str, str]:
-        """The decoded data of one Secret, read when needed and not kept. Stall(CredentialsMissing) where absent."""
+        """The decoded data of one Secret, read when needed and not kept.
+
+        Raises Stall(CredentialsMissing) where absent, Stall(CredentialsUnfit) where it was not made to be sent.
+        """
 
     def post(self, regarding: Mapping[str, Any], event: Event) -> None:
         """Post an Event on an object (apiVersion, kind, namespace, name, uid)."""

@@ -30,7 +30,7 @@ class Arena(Protocol):
     @property
     def cluster(self) -> Cluster: ...
     def run(self, name: str) -> None: ...
-    def keep_secret(self, name: str, data: dict[str, str]) -> None: ...
+    def keep_secret(self, name: str, data: dict[str, str], kind: str = "Opaque") -> None: ...
     def jobs(self) -> list[str]: ...
     def events(self) -> list[tuple[str, str, str]]: ...
 
@@ -69,8 +69,10 @@ class DoubleArena:
             (Pod(f"{name}-x", "node", "Pending", False, None, 0, (IMAGE,)),),
         )
 
-    def keep_secret(self, name: str, data: dict[str, str]) -> None:
+    def keep_secret(self, name: str, data: dict[str, str], kind: str = "Opaque") -> None:
         self.cluster.secrets[self.namespace, name] = data
+        if kind != "Opaque":
+            self.cluster.unfit[self.namespace, name] = kind
 
     def jobs(self) -> list[str]:
         return [name for _, name in self.cluster.jobs]
@@ -89,8 +91,8 @@ class RealArena:
     def run(self, name: str) -> None:
         self._batch.create_namespaced_job(self.namespace, job(self.namespace, name))
 
-    def keep_secret(self, name: str, data: dict[str, str]) -> None:
-        body = {"metadata": {"name": name}, "stringData": data}
+    def keep_secret(self, name: str, data: dict[str, str], kind: str = "Opaque") -> None:
+        body = {"metadata": {"name": name}, "type": kind, "stringData": data}
         self._core.create_namespaced_secret(self.namespace, body)
 
     def jobs(self) -> list[str]:
@@ -190,16 +192,8 @@ def test_a_new_job_waits(arena: Arena) -> None:
     assert (found.name, found.phase, found.finished_at, found.result) == (name, JobPhase.WAITING, None, None)
 
 
-def test_a_job_that_is_not_there_is_none_and_deleted_already(arena: Arena) -> None:
+def test_a_job_that_is_not_there_is_none(arena: Arena) -> None:
     assert arena.cluster.profiling_job(arena.namespace, "nobody") is None
-    arena.cluster.delete_job(arena.namespace, "nobody")
-
-
-def test_a_deleted_job_is_gone(arena: Arena) -> None:
-    name = unique("mfu")
-    arena.cluster.ensure_job(job(arena.namespace, name))
-    arena.cluster.delete_job(arena.namespace, name)
-    assert awaited(lambda: arena.cluster.profiling_job(arena.namespace, name), lambda it: it is None) is None
 
 
 def test_a_secret_is_read_as_it_was_written(arena: Arena) -> None:
@@ -214,6 +208,17 @@ def test_a_missing_secret_is_named_with_its_namespace(arena: Arena) -> None:
     assert raised.value.reason == "CredentialsMissing"
     assert "'nobody'" in raised.value.message
     assert arena.namespace in raised.value.message
+
+
+@pytest.mark.parametrize("kind", ["bootstrap.kubernetes.io/token", "example.com/another"])
+def test_a_secret_that_was_not_made_to_be_sent_is_refused(arena: Arena, kind: str) -> None:
+    name = unique("token")
+    arena.keep_secret(name, {"token": "t0ken"}, kind)
+    with pytest.raises(Stall) as raised:
+        arena.cluster.secret(arena.namespace, name)
+    assert raised.value.reason == "CredentialsUnfit"
+    assert kind in raised.value.message
+    assert "t0ken" not in raised.value.message
 
 
 def test_an_event_is_told_on_its_object(arena: Arena) -> None:

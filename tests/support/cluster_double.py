@@ -14,7 +14,8 @@ KINDS = ("Job", "JobSet", "PyTorchJob", "MPIJob", "RayJob")
 
 
 class ClusterDouble:
-    """Holds `workloads` by (kind, namespace, name), `jobs` and their `manifests` by (namespace, name), `secrets`, and
+    """Holds `workloads` by (kind, namespace, name), `jobs` and their `manifests` by (namespace, name), `secrets`
+    (`unfit`: the types of those that are no credentials), and
     the `events` that were posted. `fails` is raised instead of every answer while it is set; `now_s` stamps Jobs."""
 
     def __init__(self) -> None:
@@ -22,6 +23,7 @@ class ClusterDouble:
         self.jobs: dict[tuple[str, str], ProfilingJob] = {}
         self.manifests: dict[tuple[str, str], Mapping[str, Any]] = {}
         self.secrets: dict[tuple[str, str], Mapping[str, str]] = {}
+        self.unfit: dict[tuple[str, str], str] = {}
         self.events: list[tuple[Mapping[str, Any], Event]] = []
         self.fails: MfuError | None = None
         self.now_s = 0.0
@@ -43,14 +45,12 @@ class ClusterDouble:
             self.manifests[key] = deepcopy(dict(manifest))
             self.jobs[key] = ProfilingJob(key[1], JobPhase.WAITING, self.now_s)
 
-    def delete_job(self, namespace: str, name: str) -> None:
-        self._fail()
-        self.jobs.pop((namespace, name), None)
-
     def secret(self, namespace: str, name: str) -> Mapping[str, str]:
         self._fail()
         if (namespace, name) not in self.secrets:
             raise Stall("CredentialsMissing", f"there is no Secret {name!r} in namespace {namespace!r}; create it")
+        if self.unfit.get((namespace, name)):
+            raise Stall("CredentialsUnfit", f"Secret {name!r} is of type {self.unfit[namespace, name]}; make another")
         return self.secrets[namespace, name]
 
     def post(self, regarding: Mapping[str, Any], event: Event) -> None:

@@ -23,6 +23,9 @@ REQUEST_TIMEOUT_S = 15.0
 """An API server that does not answer in this time is as good as unreachable; the next tick asks again."""
 
 COMPONENT = "mfu-operator"
+CREDENTIAL_TYPES = ("Opaque", "kubernetes.io/basic-auth")
+"""Types of Secrets whose content may leave the cluster."""
+
 MESSAGE_LIMIT = 1024
 """What the API allows for an Event's note."""
 
@@ -123,19 +126,11 @@ class KubernetesCluster:
                 if error.status != 409:
                     raise
 
-    def delete_job(self, namespace: str, name: str) -> None:
-        """Delete the Job and its pods; absent is done."""
-        with translated(f"deleting profiling Job {namespace}/{name}"):
-            try:
-                self._batch.delete_namespaced_job(
-                    name, namespace, propagation_policy="Background", _request_timeout=REQUEST_TIMEOUT_S
-                )
-            except ApiException as error:
-                if error.status != 404:
-                    raise
-
     def secret(self, namespace: str, name: str) -> Mapping[str, str]:
-        """The decoded data of one Secret."""
+        """The decoded data of one Secret that a person made for credentials.
+
+        Whoever writes a baseline also says where they are sent, so a ServiceAccount's token, say, is none of them.
+        """
         with translated(f"reading Secret {namespace}/{name}"):
             try:
                 found = self._core.read_namespaced_secret(name, namespace, _request_timeout=REQUEST_TIMEOUT_S)
@@ -147,6 +142,12 @@ class KubernetesCluster:
                         "with key token (or username and password)",
                     ) from None
                 raise
+        if found.type not in CREDENTIAL_TYPES:
+            raise Stall(
+                "CredentialsUnfit",
+                f"Secret {name!r} in namespace {namespace!r} is of type {found.type}, which is sent to nobody; make "
+                f"one of type {' or '.join(CREDENTIAL_TYPES)} that holds the credentials alone",
+            )
         return {key: base64.b64decode(value).decode() for key, value in (found.data or {}).items()}
 
     def post(self, regarding: Mapping[str, Any], event: Event) -> None:

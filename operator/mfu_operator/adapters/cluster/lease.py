@@ -1,5 +1,6 @@
 """One of several replicas acts: whoever holds the Lease. Every effect is an idempotent ensure all the same."""
 
+from copy import copy
 from typing import Any
 
 from kubernetes import client
@@ -11,15 +12,15 @@ from mfu_operator.adapters.cluster.pods import micro_time
 LEASE_DURATION_S = 15
 """As the Kubernetes controllers' own: a dead leader is replaced within this time."""
 
-REQUEST_TIMEOUT_S = 4.0
-"""A renewal that hangs must not leave this replica acting on a Lease that another one has taken."""
+REQUEST_TIMEOUT_S = 3.0
+"""A renewal is two requests and no repetition: it ends well within the Lease's duration, one way or the other."""
 
 
 class Leadership:
     """A Lease named `name`, taken or renewed on each call of `hold`."""
 
     def __init__(self, api: client.ApiClient, namespace: str, name: str, identity: str) -> None:
-        self._leases = client.CoordinationV1Api(api)
+        self._leases = client.CoordinationV1Api(_without_retries(api))
         self._namespace = namespace
         self._name = name
         self._identity = identity
@@ -81,3 +82,10 @@ class Leadership:
                 return False
             raise
         return True
+
+
+def _without_retries(api: client.ApiClient) -> client.ApiClient:
+    """A client like this one that asks once: urllib3 would try four times, longer than the Lease lasts."""
+    configuration: Any = copy(api.configuration)
+    configuration.retries = 0
+    return client.ApiClient(configuration)
