@@ -9,6 +9,7 @@ import kopf
 from prometheus_client import start_http_server
 
 from mfu_operator.adapters.cluster import Leadership, connect
+from mfu_operator.adapters.cluster.lease import LEASE_DURATION_S
 from mfu_operator.api.group import ANNOTATION_PREFIX, FINALIZER
 from mfu_operator.handlers.shell import Shell
 from mfu_operator.reconcile.world import Defaults
@@ -51,7 +52,7 @@ def _shell() -> Shell:
         logging.getLogger(chatty).setLevel(logging.WARNING)
     api = connect()
     hands = hands_of(settings, api)
-    leader = Leader(Leadership(api, settings.namespace, LEASE, settings.pod_name), time.time)
+    leader = Leader(Leadership(api, settings.namespace, LEASE, settings.pod_name), time.time, LEASE_DURATION_S)
     leader.renew()
     leader.start()
     hands.sweep.start()

@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from typing import Protocol
 
@@ -25,30 +26,48 @@ class Lease(Protocol):
 
 
 class Leader:
-    """Renews a Lease until stopped; `acting` tells whether it is held."""
+    """Renews a Lease until stopped; `acting` tells whether it is held.
 
-    def __init__(self, lease: Lease, clock: Callable[[], float]) -> None:
+    Args:
+        lease: what is renewed.
+        clock: the time now, Unix seconds: what stands in the Lease.
+        duration_s: how long a renewal holds. After that another replica may act, so this one does not.
+        elapsed: seconds on a clock that nobody sets.
+    """
+
+    def __init__(
+        self,
+        lease: Lease,
+        clock: Callable[[], float],
+        duration_s: float = 15.0,
+        elapsed: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._lease = lease
         self._clock = clock
+        self._duration_s = duration_s
+        self._elapsed = elapsed
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
-        self._acting = False
+        self._renewed_s: float | None = None
+        """When the renewal that is in force was begun; None where the last one failed."""
 
     @property
     def acting(self) -> bool:
-        """Whether this replica holds the Lease."""
-        return self._acting
+        """Whether this replica holds the Lease, and renewed it recently enough for nobody else to have taken it."""
+        renewed_s = self._renewed_s
+        return renewed_s is not None and self._elapsed() < renewed_s + self._duration_s
 
     def renew(self) -> None:
         """Try once; where the API cannot be asked, this replica does not act."""
+        begun_s, before = self._elapsed(), self.acting
         try:
             held = self._lease.hold(self._clock())
         except MfuError as error:
             log.warning("lease: %s: %s", error.reason, error.message)
             held = False
-        if held != self._acting:
+        if held != before:
             log.info("this replica %s", "acts now" if held else "stands by")
-        self._acting = held
+        self._renewed_s = begun_s if held else None
         LEADER.set(held)
 
     def start(self) -> None:
@@ -61,8 +80,8 @@ class Leader:
         self._stopping.set()
         if self._thread is not None:
             self._thread.join(RENEW_S)
-        if self._acting:
-            self._acting = False
+        held, self._renewed_s = self._renewed_s is not None, None
+        if held:
             try:
                 self._lease.release()
             except MfuError as error:

@@ -45,6 +45,31 @@ def test_a_replica_that_cannot_ask_does_not_act() -> None:
     assert not leader.acting
 
 
+def test_a_replica_whose_renewal_hangs_stops_acting_when_another_may_have_taken_over() -> None:
+    elapsed = [100.0]
+    leader = Leader(LeaseDouble(), lambda: 0.0, duration_s=15.0, elapsed=lambda: elapsed[0])
+    leader.renew()
+    elapsed[0] = 114.9
+    assert leader.acting
+    elapsed[0] = 115.0
+    assert not leader.acting
+    leader.renew()
+    assert leader.acting
+
+
+def test_a_renewal_holds_from_when_it_was_begun() -> None:
+    elapsed = [100.0]
+
+    class Slow(LeaseDouble):
+        def hold(self, now_s: float) -> bool:
+            elapsed[0] += 16.0
+            return True
+
+    leader = Leader(Slow(), lambda: 0.0, duration_s=15.0, elapsed=lambda: elapsed[0])
+    leader.renew()
+    assert not leader.acting
+
+
 def test_the_lease_is_given_back_at_the_end_and_only_by_its_holder() -> None:
     lease, others = LeaseDouble(), LeaseDouble()
     others.holder = "another"
