@@ -189,6 +189,45 @@ def test_a_deleted_baseline_is_measured_no_longer_and_exports_nothing(bench: Ben
     assert "gpt-small" not in exported
 
 
+def test_a_replica_that_lost_the_lease_exports_no_baseline_any_more(bench: Bench) -> None:
+    bench.tick()
+    bench.leader.stop()
+    assert bench.tick() == {}
+    exported = {sample.labels["name"] for metric in telemetry.VERDICT.collect() for sample in metric.samples}
+    assert "gpt-small" not in exported
+
+
+def counted(reason: str) -> float:
+    samples = [sample for metric in telemetry.FAILURES.collect() for sample in metric.samples]
+    named = [each.value for each in samples if each.labels.get("reason") == reason and each.name.endswith("_total")]
+    return sum(named)
+
+
+def test_a_standing_failure_is_counted_when_it_is_noted_and_not_at_every_tick(bench: Bench) -> None:
+    before = counted("PrometheusUnreachable")
+    bench.stage.sweep.problem = Retry("PrometheusUnreachable", "is the address right?")
+    for _ in range(3):
+        bench.tick()
+    assert counted("PrometheusUnreachable") == before + 1
+    bench.stage.sweep.problem = None
+    bench.tick()
+    bench.stage.sweep.problem = Retry("PrometheusUnreachable", "is the address right?")
+    bench.tick()
+    assert counted("PrometheusUnreachable") == before + 2
+
+
+def test_a_failed_step_is_counted_once_per_attempt(bench: Bench) -> None:
+    before = counted("ClusterRefused")
+
+    def refuse(manifest: object) -> None:
+        raise Retry("ClusterRefused", "no")
+
+    bench.stage.cluster.ensure_job = refuse  # type: ignore[assignment,method-assign]
+    for _ in range(3):
+        bench.tick()
+    assert counted("ClusterRefused") == before + 1
+
+
 def test_a_baseline_that_was_deleted_before_it_was_judged_is_let_go(bench: Bench) -> None:
     bench.stage.sweep.says = None
     bench.tick()

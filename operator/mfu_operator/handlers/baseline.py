@@ -32,6 +32,8 @@ async def reconcile(body: kopf.Body, patch: kopf.Patch, memo: kopf.Memo, **_: An
     shell: Shell = memo.shell
     if shell.leader.acting:
         await asyncio.to_thread(_reconcile, shell, body, patch)
+    else:
+        telemetry.forget(body.metadata["namespace"], body.metadata["name"])
 
 
 @kopf.on.delete(GROUP, VERSION, PLURAL)
@@ -69,7 +71,7 @@ def _ticked(shell: Shell, identity: Identity, body: kopf.Body, before: Status) -
     except Stall as error:
         return _hopeless(identity, before, error)
     ticked = tick(shell.hands, shell.defaults, identity, spec, before, shell.backoff(identity.uid), time.time())
-    telemetry.record(identity.namespace, identity.name, ticked.status, ticked.failures)
+    telemetry.record(identity.namespace, identity.name, ticked.status)
     return ticked.status, ticked.events
 
 
@@ -93,7 +95,9 @@ def _unreadable(shell: Shell, identity: Identity, error: Unreadable) -> None:
     """A status that a newer operator wrote is left as it is; said now and then, as there is no place to note it."""
     backoff, now_s = shell.backoff(identity.uid), time.time()
     if backoff.due("Ready", now_s):
-        backoff.fail(Failure("Ready", error.reason, error.message), now_s)
+        failure = Failure("Ready", error.reason, error.message)
+        backoff.fail(failure, now_s)
+        telemetry.count(failure)
         _post(shell, identity, Event("Warning", error.reason, error.message))
 
 

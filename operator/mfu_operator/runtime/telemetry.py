@@ -20,7 +20,7 @@ LAST_SWEEP = Gauge("mfu_operator_last_sweep_timestamp_seconds", "When the last s
 LEADER = Gauge("mfu_operator_leader", "1 on the replica that holds the Lease and acts.")
 
 
-def record(namespace: str, name: str, status: Status, failures: tuple[Failure, ...]) -> None:
+def record(namespace: str, name: str, status: Status) -> None:
     """Export a baseline's state after a tick."""
     judgement = status.judgement
     for verdict in Verdict:
@@ -28,12 +28,15 @@ def record(namespace: str, name: str, status: Status, failures: tuple[Failure, .
     if judgement is not None and judgement.change is not None:
         CHANGE.labels(namespace, name).set(judgement.change)
     INCIDENT.labels(namespace, name).set(status.incident is not None)
-    for failure in failures:
-        FAILURES.labels(failure.condition, failure.reason).inc()
+
+
+def count(failure: Failure) -> None:
+    """Count a failure, once each time that it is noted: not while it stands."""
+    FAILURES.labels(failure.condition, failure.reason).inc()
 
 
 def forget(namespace: str, name: str) -> None:
-    """Stop exporting a baseline that is gone."""
+    """Stop exporting a baseline that is gone, or that another replica takes care of."""
     for verdict in Verdict:
         VERDICT.remove(namespace, name, str(verdict))
     for gauge in (CHANGE, INCIDENT):

@@ -13,6 +13,7 @@ from mfu_operator.reconcile.effects import Effect, Record
 from mfu_operator.reconcile.profile import profiler_image
 from mfu_operator.reconcile.refresh import edited, refresh
 from mfu_operator.reconcile.world import Defaults, Identity, World
+from mfu_operator.runtime import telemetry
 from mfu_operator.runtime.backoff import Backoff
 from mfu_operator.runtime.hands import Hands
 from mfu_operator.runtime.observe import observe
@@ -48,8 +49,19 @@ def tick(
     world = replace(world, status=status)
     status, told = _step(hands, world, backoff)
     failures = backoff.standing()
+    _count_measurement(world)
     status = replace(status, conditions=conditions(world, status, failures, backoff.waiting()))
     return Ticked(status, (*events, *told), failures)
+
+
+def _count_measurement(world: World) -> None:
+    """Count what keeps a tick from measuring when it comes up, not while it stands."""
+    problem = world.problem
+    if problem is None or isinstance(problem, Wait):
+        return
+    known = any((each.type, each.reason) == ("MeasurementFailed", problem.reason) for each in world.status.conditions)
+    if not known:
+        telemetry.count(Failure("MeasurementFailed", problem.reason, problem.message))
 
 
 def _step(hands: Hands, world: World, backoff: Backoff) -> tuple[Status, tuple[Event, ...]]:
@@ -102,6 +114,7 @@ def _after_failure(
     known = failure in backoff.standing()
     if backoff.due(condition, world.now_s):
         backoff.fail(failure, world.now_s)
+        telemetry.count(failure)
     return status, events if known else (*events, *told)
 
 
