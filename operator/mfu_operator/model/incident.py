@@ -69,7 +69,7 @@ class ProposalFact:
 class Recovery:
     """The before/after record. Values are in the signal's unit; gpu_hours_lost counts device hours beyond the baseline.
 
-    `single_variable` names the one thing that changed between regressed and after ("git 1a2b3c4 reverted").
+    `single_variable` names what changed between regressed and after: one thing, unless it says that there were others.
     """
 
     signal: str

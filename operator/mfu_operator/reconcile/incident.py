@@ -241,7 +241,7 @@ def _diagnosis_story(diagnosis: Diagnosis) -> str:
 def _recovery_story(incident: Incident) -> str:
     recovery = incident.recovery
     assert recovery is not None
-    because = f"; the one thing that changed: {recovery.single_variable}" if recovery.single_variable else ""
+    because = f"; what changed: {recovery.single_variable}" if recovery.single_variable else ""
     return (
         f"incident {incident.id}: {recovery.signal} {recovery.before:.4g} before, {recovery.regressed:.4g} regressed, "
         f"{recovery.after:.4g} after, {recovery.gpu_hours_lost:.3g} device-hours lost{because}"
