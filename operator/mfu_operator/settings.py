@@ -21,6 +21,7 @@ class Settings:
     watch_namespaces: tuple[str, ...] = ()
     pod_name: str = "mfu-operator"
     runbook_base_url: str | None = None
+    priority_class: str | None = None
     sweep_interval_s: float = 30.0
     reconcile_interval_s: float = 15.0
     health_port: int = 8080
@@ -42,6 +43,7 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         watch_namespaces=tuple(name.strip() for name in env.get("MFU_WATCH_NAMESPACES", "").split(",") if name.strip()),
         pod_name=env.get("MFU_POD_NAME") or defaults.pod_name,
         runbook_base_url=env.get("MFU_RUNBOOK_BASE_URL") or None,
+        priority_class=env.get("MFU_PRIORITY_CLASS") or None,
         sweep_interval_s=_positive(env, "MFU_SWEEP_INTERVAL", defaults.sweep_interval_s),
         reconcile_interval_s=_positive(env, "MFU_RECONCILE_INTERVAL", defaults.reconcile_interval_s),
         health_port=_port(env, "MFU_HEALTH_PORT", defaults.health_port),

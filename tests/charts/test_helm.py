@@ -169,6 +169,24 @@ def test_nothing_is_written_but_jobs_events_the_lease_and_what_is_its_own(tmp_pa
     }
 
 
+@pytest.mark.parametrize(
+    ("values", "created", "used"),
+    [
+        ({}, ["mfu-system-mfu-operator-profiling"], "mfu-system-mfu-operator-profiling"),
+        ({"create": True, "name": "low"}, ["low"], "low"),
+        ({"create": False, "name": "theirs"}, [], "theirs"),
+        ({"create": False}, [], ""),
+    ],
+)
+def test_profiling_pods_give_way(values: Mapping[str, Any], created: list[str], used: str, tmp_path: Path) -> None:
+    objects = rendered({"priorityClass": values}, tmp_path)
+    classes = [each for each in objects if each["kind"] == "PriorityClass"]
+    assert [each["metadata"]["name"] for each in classes] == created
+    assert all(each["value"] == -10 and each["preemptionPolicy"] == "Never" for each in classes)
+    [container] = only(objects, "Deployment")["spec"]["template"]["spec"]["containers"]
+    assert {"name": "MFU_PRIORITY_CLASS", "value": used} in container["env"]
+
+
 def test_options_are_off_unless_asked_for(tmp_path: Path) -> None:
     optional = {"ServiceMonitor", "PrometheusRule", "ConfigMap"}
     assert not optional & {each["kind"] for each in rendered({}, tmp_path)}

@@ -44,3 +44,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 {{- toYaml $groups }}
 {{- end }}
+
+{{- /* The priority of profiling pods; empty: the cluster's default. */}}
+{{- define "mfu.priorityClass" -}}
+{{- .Values.priorityClass.name | default (ternary (printf "%s-profiling" (include "mfu.clusterName" .)) "" .Values.priorityClass.create) }}
+{{- end }}

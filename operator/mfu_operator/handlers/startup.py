@@ -57,5 +57,5 @@ def _shell() -> Shell:
     leader.start()
     hands.sweep.start()
     start_http_server(settings.metrics_port)
-    defaults = Defaults(settings.profiler_image, settings.runbook_base_url)
+    defaults = Defaults(settings.profiler_image, settings.runbook_base_url, settings.priority_class)
     return Shell(settings, defaults, hands, leader)

@@ -1,6 +1,7 @@
 """The profiling Job's manifest: named after the incident, bounded in time, without rights."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from mfu_operator.errors import Stall
@@ -21,6 +22,7 @@ def profiling_job(
     owner: Mapping[str, Any],
     profiler_image: str | None,
     labels: Mapping[str, str],
+    priority_class: str | None = None,
 ) -> dict[str, Any]:
     """The `batch/v1` Job that records and analyses a few steps of the workload.
 
@@ -28,6 +30,7 @@ def profiling_job(
         name: derived from the incident, so that asking twice gives one Job.
         owner: the TrainingBaseline (apiVersion, kind, name, uid): the Job is deleted with it.
         profiler_image: the operator's default, used unless spec.profiling.image says otherwise.
+        priority_class: the operator's default, used unless spec.profiling.priorityClassName says otherwise.
 
     Raises:
         Stall: ProfilerImageMissing, and those of `profiling_pod`.
@@ -38,7 +41,8 @@ def profiling_job(
             "ProfilerImageMissing",
             "no profiler image is known; install the chart with profilerImage set or set spec.profiling.image",
         )
-    pod = profiling_pod(template, spec.workload.container, spec.profiling, image)
+    profiling = replace(spec.profiling, priority_class=spec.profiling.priority_class or priority_class)
+    pod = profiling_pod(template, spec.workload.container, profiling, image)
     marks = {"labels": dict(labels), "annotations": dict(NO_SIDECARS)}
     return {
         "apiVersion": "batch/v1",

@@ -54,7 +54,10 @@ def launch(world: World, subject: Subject, subject_id: str, last: ProfileFact | 
         INCIDENT_LABEL: subject_id,
         MANAGED_BY_LABEL: MANAGER,
     }
-    manifest = profiling_job(name, world.spec, world.workload.template, owner, world.defaults.profiler_image, labels)
+    defaults, template = world.defaults, world.workload.template
+    manifest = profiling_job(
+        name, world.spec, template, owner, defaults.profiler_image, labels, defaults.priority_class
+    )
     launched = ProfileFact(
         job=name,
         attempt=attempt,

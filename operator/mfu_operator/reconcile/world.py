@@ -37,6 +37,7 @@ class Defaults:
 
     profiler_image: str | None = None
     runbook_base_url: str | None = None
+    priority_class: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

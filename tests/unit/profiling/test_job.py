@@ -57,6 +57,15 @@ def test_an_image_of_the_baselines_own_comes_before_the_operators() -> None:
     assert pod["containers"][0]["image"] == "own:2"
 
 
+@pytest.mark.parametrize(("own", "default", "used"), [("own", "low", "own"), (None, "low", "low"), (None, None, None)])
+def test_a_priority_of_the_baselines_own_comes_before_the_operators(
+    own: str | None, default: str | None, used: str | None
+) -> None:
+    spec = replace(worlds.spec(), profiling=replace(worlds.spec().profiling, priority_class=own))
+    pod = profiling_job("job", spec, TEMPLATE, OWNER, "profiler:1", LABELS, default)["spec"]["template"]["spec"]
+    assert pod.get("priorityClassName") == used
+
+
 def test_without_any_image_a_person_is_told_where_to_set_one() -> None:
     with pytest.raises(Stall) as raised:
         made(image=None)
