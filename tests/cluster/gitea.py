@@ -1,6 +1,7 @@
 """Gitea: the Git server that holds the configuration repository and its pull requests."""
 
 import base64
+import re
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
@@ -289,7 +290,7 @@ class Gitea:
         made = self._command(
             "admin", "user", "generate-access-token", "--raw", "--scopes=all", token_name, f"--username={user}"
         )
-        write_atomically(self._token_file(user), made.split()[-1])
+        write_atomically(self._token_file(user), printed_token(made))
 
     @property
     def _password_file(self) -> Path:
@@ -312,3 +313,15 @@ def _email(user: str) -> str:
 
 def _section(name: str, values: Mapping[str, object]) -> str:
     return "\n".join([f"[{name}]", *(f"{key} = {value}" for key, value in values.items()), ""])
+
+
+def printed_token(said: str) -> str:
+    """Return the token among what Gitea's command printed; its warnings come before or after it.
+
+    Raises:
+        GiteaError: It printed none.
+    """
+    found = re.findall(r"^[0-9a-f]{40}$", said, re.MULTILINE)
+    if len(found) != 1:
+        raise GiteaError("the command that makes a token printed none")
+    return str(found[0])
