@@ -54,7 +54,7 @@ index 3f69412..ced2717 100644
 
 LOG = """\
 Traceback (most recent call last):
-  File "/work/train.py", line 12, in <module>
+  File "/opt/train.py", line 12, in <module>
     tokens = tokenizer(batch["text"], max_length=4096)
 KeyError: 'tokens_per_step'
 RuntimeError: CUDA error at AmpereSgemm128x128SlicedLdgSplitKernel: out of memory

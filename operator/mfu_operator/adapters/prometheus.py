@@ -149,10 +149,6 @@ class PrometheusMetrics:
         rows = self._ask("/api/v1/query", {"query": promql, "time": f"{now_s:.3f}"})
         return [(row.metric, points[0][1]) for row in rows if (points := row.points())]
 
-    def close(self) -> None:
-        """Close the connections."""
-        self._client.close()
-
     def _read(
         self, workloads: Sequence[WorkloadRef], chunk: int, path: str, when: Mapping[str, str]
     ) -> Mapping[WorkloadRef, tuple[Reading, ...]]:
@@ -247,13 +243,6 @@ class PrometheusSources:
                     address, names_of(source), credentials, source.tenant, self._transport
                 )
             return self._open[key]
-
-    def close(self) -> None:
-        """Close every source."""
-        with self._lock:
-            for metrics in self._open.values():
-                metrics.close()
-            self._open.clear()
 
 
 def _by_label(workload: WorkloadRef, names: MetricNames) -> bool:

@@ -4,9 +4,6 @@ from dataclasses import dataclass
 
 from mfu_operator.model.account import StepAccount
 
-EVIDENT_SHARE = 0.02
-"""Of the step: a part that changes by less is not worth naming."""
-
 
 @dataclass(frozen=True, slots=True)
 class Case:
@@ -38,10 +35,6 @@ class Case:
         if now is None or before is None:
             return False
         return abs(now - before) <= tolerance * max(abs(now), abs(before))
-
-    def marginal(self, nanoseconds: float) -> bool:
-        """Whether so little is not worth naming."""
-        return nanoseconds < EVIDENT_SHARE * self.now.mean_ns
 
     def change(self, label: str, name: str, unit: str = "") -> str:
         """A sentence's half: what a fact is and was ("recv calls 32, baseline 0")."""

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from mfu_operator.model.account import PARTS, KernelTotal, StepAccount
-from mfu_operator.model.diagnosis import Diagnosis
 from mfu_operator.trace.answer import Answer, MeanStep
 
 LABELS: Mapping[str, str] = {
@@ -56,18 +55,6 @@ def parts_table(
         f"| **step** | **{_ms(baseline_step_ns)}** | **{_ms(step_ns)}** | **{_signed(step_ns - baseline_step_ns)}** |"
     )
     return "\n".join([*lines, total])
-
-
-def diagnosis_text(found: Diagnosis) -> str:
-    """The diagnosis in a heading's line, its evidence and its advice as lists."""
-    return _diagnosis(
-        found.bottleneck.value if found.bottleneck else None,
-        found.cause,
-        found.confidence,
-        found.evidence,
-        found.advice,
-        found.runbook,
-    )
 
 
 def kernel_table(kernels: Sequence[KernelTotal]) -> str:
