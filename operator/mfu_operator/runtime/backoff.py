@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from mfu_operator.errors import Wait
 from mfu_operator.reconcile.conclude import Failure
+from mfu_operator.runtime.looks import Looks
 
 LONGEST_S = 300.0
 """A cured cause is noticed within five minutes."""
@@ -17,6 +18,10 @@ class Backoff:
     generation: int = 0
     _failures: dict[str, tuple[Failure, int, float]] = field(default_factory=dict)
     _waits: dict[str, tuple[Wait, float]] = field(default_factory=dict)
+    looks: Looks = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.looks = Looks(self.first_s)
 
     def due(self, condition: str, now_s: float) -> bool:
         """Whether the step behind a condition may be tried."""
@@ -52,6 +57,7 @@ class Backoff:
             self.generation = generation
             self._failures.clear()
             self._waits.clear()
+            self.looks.forget()
 
     def standing(self) -> tuple[Failure, ...]:
         """What is failing, the oldest first."""

@@ -17,12 +17,13 @@ from mfu_operator.reconcile.profile import awaits_job
 from mfu_operator.reconcile.refresh import declared_baseline
 from mfu_operator.reconcile.world import Need, World
 from mfu_operator.runtime.hands import Hands
+from mfu_operator.runtime.looks import Looks
 from mfu_operator.runtime.occupancy import Span, Stay
 from mfu_operator.runtime.perform import credentials_of, forge_of
 
 
-def observe(hands: Hands, world: World) -> World:
-    """The world filled in: the workload, its readings, and what the next decision needs besides."""
+def observe(hands: Hands, world: World, looks: Looks) -> World:
+    """The world filled in: the workload, its readings, and what the next decision needs besides, where it is due."""
     if world.spec.suspend:
         hands.sweep.forget(world.identity.uid)
         return world
@@ -34,8 +35,30 @@ def observe(hands: Hands, world: World) -> World:
     if world.workload is None:
         return world
     for need in needs(world.spec, world.status, world.judgement):
-        world = _LOOKS[need](hands, world)
+        world = _looked(hands, world, need, looks)
     return world
+
+
+def _looked(hands: Hands, world: World, need: Need, looks: Looks) -> World:
+    """The world after a look, or with what the last one failed with while the next is not due."""
+    if not looks.due(need, world.now_s):
+        return _with_problem(world, need, looks.problem(need))
+    try:
+        world, problem = _LOOKS[need](hands, world), None
+    except MfuError as error:
+        world, problem = _with_problem(world, need, error), error
+    looks.made(need, problem, world.now_s)
+    return world
+
+
+def _with_problem(world: World, need: Need, problem: MfuError | None) -> World:
+    match need:
+        case Need.JOB:
+            return replace(world, job_problem=problem)
+        case Need.SOURCE:
+            return replace(world, source_problem=problem)
+        case Need.PULL_REQUEST:
+            return replace(world, answer_problem=problem)
 
 
 def _workload(hands: Hands, spec: BaselineSpec) -> Workload:
@@ -94,10 +117,7 @@ def _see_job(hands: Hands, world: World) -> World:
     profile = _awaited(world.status)
     if profile is None:
         return world
-    try:
-        job = hands.cluster.profiling_job(world.identity.namespace, profile.job)
-    except MfuError as error:
-        return replace(world, job_problem=error)
+    job = hands.cluster.profiling_job(world.identity.namespace, profile.job)
     _occupy(hands, world, profile, job)
     return replace(world, job=job)
 
@@ -149,10 +169,7 @@ def _deadline_s(world: World, profile: ProfileFact) -> float:
 
 
 def _see_source(hands: Hands, world: World) -> World:
-    try:
-        return replace(world, source=_source(hands, world))
-    except MfuError as error:
-        return replace(world, source_problem=error)
+    return replace(world, source=_source(hands, world))
 
 
 def _source(hands: Hands, world: World) -> Source | None:
@@ -186,13 +203,10 @@ def _delivered_by(hands: Hands, world: World) -> tuple[Delivery, ApplicationRef]
 def _see_pull_request(hands: Hands, world: World) -> World:
     incident = world.status.incident
     number = incident.proposal.number if incident is not None and incident.proposal is not None else None
-    try:
-        source = world.source or _source(hands, world)
-        if number is None or source is None:
-            return world
-        return replace(world, source=source, pull_request=forge_of(hands, world, source).get(number))
-    except MfuError as error:
-        return replace(world, answer_problem=error)
+    source = world.source or _source(hands, world)
+    if number is None or source is None:
+        return world
+    return replace(world, source=source, pull_request=forge_of(hands, world, source).get(number))
 
 
 _LOOKS = {Need.JOB: _see_job, Need.SOURCE: _see_source, Need.PULL_REQUEST: _see_pull_request}

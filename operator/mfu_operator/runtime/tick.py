@@ -44,7 +44,7 @@ def tick(
     """Bring one baseline one step further. Never raises for what the world does: that becomes conditions."""
     backoff.renew(identity.generation)
     status = edited(status, spec, identity.generation, profiler_image(spec, defaults))
-    world = observe(hands, World(now_s, identity, spec, status, defaults))
+    world = observe(hands, World(now_s, identity, spec, status, defaults), backoff.looks)
     status, events = refresh(world)
     world = replace(world, status=status)
     status, told = _step(hands, world, backoff)

@@ -488,3 +488,15 @@ def test_remediation_off_asks_for_no_credentials(stage: Stage) -> None:
     stage.ticks(3)
     assert stage.condition("ProposalFailed") is None
     assert stage.condition("Stalled") is None
+
+
+def test_a_delivery_tool_that_fails_is_asked_less_and_less_and_its_problem_stands_meanwhile(stage: Stage) -> None:
+    asked = []
+
+    def fail() -> None:
+        asked.append(stage.now_s)
+        raise Retry("ClusterUnreachable", "503")
+
+    stage.delivery._fail = fail  # type: ignore[method-assign]
+    stage.ticks(20)
+    assert [round(later - earlier) for earlier, later in itertools.pairwise(asked)] == [15, 30, 60, 120]

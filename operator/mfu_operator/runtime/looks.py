@@ -1,0 +1,47 @@
+"""When what costs a request is looked at again: later after each failure, and no sooner than it can change."""
+
+from dataclasses import dataclass, field
+
+from mfu_operator.errors import MfuError, Wait
+from mfu_operator.reconcile.world import Need
+
+LONGEST_S = 300.0
+"""A cured cause is noticed within five minutes."""
+
+PULL_REQUEST_TICKS = 4
+"""An open pull request is looked at every fourth tick: once a minute at the default interval of 15 s. People answer
+within hours, and forges count requests."""
+
+
+@dataclass(slots=True)
+class Looks:
+    """The looks of one baseline: when each is due, and what the last one failed with."""
+
+    interval_s: float
+    _due: dict[Need, float] = field(default_factory=dict)
+    _failures: dict[Need, int] = field(default_factory=dict)
+    _problems: dict[Need, MfuError] = field(default_factory=dict)
+
+    def due(self, need: Need, now_s: float) -> bool:
+        """Whether to look now."""
+        return now_s >= self._due.get(need, now_s)
+
+    def problem(self, need: Need) -> MfuError | None:
+        """What the last look failed with; it stands until the next one."""
+        return self._problems.get(need)
+
+    def made(self, need: Need, problem: MfuError | None, now_s: float) -> None:
+        """Note a look. After a failure the pause doubles from the interval of the ticks up to five minutes."""
+        if problem is None or isinstance(problem, Wait):
+            self._failures.pop(need, None)
+            self._problems.pop(need, None)
+            self._due[need] = now_s + (PULL_REQUEST_TICKS * self.interval_s if need is Need.PULL_REQUEST else 0.0)
+            return
+        count = self._failures.get(need, 0)
+        self._failures[need], self._problems[need] = count + 1, problem
+        self._due[need] = now_s + min(LONGEST_S, self.interval_s * 2**count)
+
+    def forget(self) -> None:
+        """Look at everything anew."""
+        for each in (self._due, self._failures, self._problems):
+            each.clear()
