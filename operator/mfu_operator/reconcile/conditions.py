@@ -65,7 +65,16 @@ def _ready(world: World, status: Status) -> Condition:
         return Condition("Ready", "Unknown", "NotMeasured", "no reading has been judged yet")
     if judgement.verdict in (Verdict.NO_DATA, Verdict.NOT_COMPARABLE):
         return Condition("Ready", "False", judgement.reason, judgement.message)
-    return Condition("Ready", "True", "Measuring", "the job is measured and judged against its baseline")
+    measured = "the job is measured and judged against its baseline"
+    return Condition("Ready", "True", "Measuring", measured + _missing_source(world))
+
+
+def _missing_source(world: World) -> str:
+    """What a later proposal would lack: without the source, no revision is known that held the baseline."""
+    problem = world.source_problem
+    if problem is None or world.spec.remediation.mode is RemediationMode.OFF:
+        return ""
+    return f"; which revision it runs is not known, so no commit could be found: {problem.reason}: {problem.message}"
 
 
 def _recording(status: Status) -> str:

@@ -17,21 +17,25 @@ def known_good(world: World) -> KnownGood | None:
     """Revision and images that hold the baseline now; None while that cannot be said.
 
     It can be said when the verdict is healthy without a trace of loss, half a detection horizon after the newest pod
-    began to count: a reading or a revision that lived for seconds is nobody's baseline.
+    began to count: a reading or a revision that lived for seconds is nobody's baseline. While the source cannot be
+    seen, the pod's start is noted in the revision's place: the deployments tell it once they can be read.
     """
     assert world.workload is not None
     started_s = newest_start_s(world.workload.pods)
-    if started_s is None or not quiet(world.judgement) or world.source_problem is not None:
+    unseen = world.source_problem is not None
+    if started_s is None or not quiet(world.judgement) or (unseen and world.status.known_good is not None):
         return None
     assert world.judgement is not None
     detection = world.spec.detection
     speaks_from_s = started_s + detection.warmup_s + detection.sustain_s / 2
     if world.judgement.last_usable_s is None or world.judgement.last_usable_s < speaks_from_s:
         return None
+    images = tuple(sorted({image for pod in world.workload.pods for image in pod.images}))
+    if unseen:
+        return KnownGood(None, images, started_s)
     revision = revision_read(world.source, started_s) if world.source else None
     if world.source is not None and revision is None:
         return None
-    images = tuple(sorted({image for pod in world.workload.pods for image in pod.images}))
     return KnownGood(revision, images, world.now_s)
 
 

@@ -13,7 +13,7 @@ from mfu_operator.errors import AskPerson, MfuError, Retry, Wait
 from mfu_operator.model.baseline import ProfilingMode, RemediationMode
 from mfu_operator.model.commit import Commit, FileChange
 from mfu_operator.model.diagnosis import Bottleneck, Diagnosis
-from mfu_operator.model.incident import Incident, ProfileFact, Status
+from mfu_operator.model.incident import Incident, KnownGood, ProfileFact, Status
 from mfu_operator.model.proposal import PullRequestState
 from mfu_operator.model.verdict import Gate, Verdict
 from mfu_operator.model.workload import JobPhase, ProfilingJob
@@ -267,7 +267,6 @@ UNSPOKEN = [
     ("a reading from before the pod", {"judgement": judgement(last_usable_s=worlds.STARTED_S - 1)}),
     ("no pod", {"workload": workload(pods=())}),
     ("no history that reaches back", {"source": source(deployed=())}),
-    ("a tool that does not answer", {"source": None, "source_problem": Retry("ClusterUnreachable", "")}),
 ]
 
 
@@ -281,6 +280,27 @@ def test_the_revision_that_the_pod_read_is_the_good_one_not_what_was_deployed_si
     assert isinstance(recorded, Record)
     assert recorded.status.known_good is not None
     assert (recorded.status.known_good.revision, recorded.status.known_good.images) == (worlds.GOOD, (worlds.IMAGE,))
+
+
+UNSEEN = {"source": None, "source_problem": Retry("ClusterUnreachable", "503")}
+
+
+def test_while_the_source_cannot_be_seen_the_pod_s_start_is_noted_and_finds_the_revision_later() -> None:
+    noted = decide(world(KNOWN, **UNSEEN))
+    assert isinstance(noted, Record)
+    assert noted.status.known_good == KnownGood(None, (worlds.IMAGE,), worlds.STARTED_S)
+    assert decide(world(noted.status, **UNSEEN)) is None
+    learnt = decide(world(noted.status))
+    assert isinstance(learnt, Record)
+    assert learnt.status.known_good is not None
+    assert learnt.status.known_good.revision == worlds.GOOD
+    blamed = decide(story_world(ailing(explained(), known_good=noted.status.known_good), {}))
+    assert isinstance(blamed, ReadCommits)
+    assert (blamed.good, blamed.bad) == (worlds.GOOD, worlds.QUIET)
+
+
+def test_a_revision_that_is_known_is_not_forgotten_while_the_source_cannot_be_seen() -> None:
+    assert decide(world(worlds.SETTLED, **UNSEEN)) is None
 
 
 def test_a_new_image_that_holds_the_baseline_is_a_new_known_good() -> None:
@@ -309,6 +329,60 @@ def test_what_no_commit_did_is_said_once_and_never_proposed(reason: str, diagnos
     assert said.status.incident.blocked is not None
     assert said.status.incident.blocked[0] == reason
     assert decide(story_world(said.status, {})) is None
+
+
+def diagnosed(step: Step | None) -> Diagnosis:
+    assert isinstance(step, Record)
+    assert step.status.incident is not None
+    assert step.status.incident.diagnosis is not None
+    return step.status.incident.diagnosis
+
+
+OBSERVED = [
+    Finding(Bottleneck.HARDWARE_DEGRADED, "ThermalThrottling", "node-1 GPU 3", "throttled by heat"),
+    Finding(Bottleneck.STRAGGLER, "SlowRank", "node-2 gpt-small-y", "rank takes 20 % longer"),
+]
+
+
+@pytest.mark.parametrize("finding", OBSERVED, ids=lambda finding: str(finding.cause))
+def test_what_the_hardware_shows_is_the_diagnosis_whatever_the_account_says_and_is_never_proposed(
+    finding: Finding,
+) -> None:
+    seen = {"findings": (finding,)}
+    step = decide(story_world(ailing(incident(profile=worlds.PROFILED, confirmed_at=worlds.NOW_S)), seen))
+    found = diagnosed(step)
+    assert (found.bottleneck, found.cause) == (finding.bottleneck, finding.cause)
+    assert found.evidence == (f"{finding.where}: {finding.text}",)
+    assert isinstance(step, Record)
+    said = decide(story_world(step.status, seen))
+    assert isinstance(said, Record)
+    assert said.events[0].reason == str(finding.bottleneck)
+    assert decide(story_world(said.status, seen)) is None
+
+
+def test_what_the_hardware_shows_later_stops_a_proposal_too() -> None:
+    said = decide(story_world(ailing(explained()), {"findings": (OBSERVED[0],)}))
+    assert isinstance(said, Record)
+    assert said.events[0].reason == "HardwareDegraded"
+
+
+REMARK = "GPU 3: PCIe width 8 of 16"
+
+
+def profiled_with(now: tuple[str, ...], usual: tuple[str, ...]) -> Diagnosis:
+    slow = incident(profile=replace(worlds.PROFILED, hardware=now))
+    healthy = replace(worlds.HEALTHY_PROFILE, hardware=usual)
+    return diagnosed(decide(story_world(ailing(slow, healthy_profile=healthy), {})))
+
+
+def test_a_remark_on_the_gpus_that_the_healthy_profile_does_not_have_is_a_hardware_fault() -> None:
+    found = profiled_with((REMARK, "GPU 0: power capped"), ("GPU 0: power capped",))
+    assert (found.bottleneck, found.cause) == (Bottleneck.HARDWARE_DEGRADED, "HardwareFault")
+    assert found.evidence == (REMARK,)
+
+
+def test_a_remark_that_the_healthy_profile_has_too_explains_nothing() -> None:
+    assert profiled_with((REMARK,), (REMARK,)).bottleneck is Bottleneck.INPUT_STARVED
 
 
 def test_without_a_known_good_revision_nothing_is_proposed() -> None:

@@ -53,6 +53,20 @@ def test_a_regression_leaves_the_baseline_ready(of: Incident) -> None:
     assert found["Regressed"].status == "True"
 
 
+def test_ready_says_that_the_source_cannot_be_seen_where_a_proposal_would_need_it() -> None:
+    problem = Stall("DeliveryForbidden", "grant get on applications")
+    assert "DeliveryForbidden: grant get" in told(world(source=None, source_problem=problem))["Ready"].message
+    off = world(source=None, source_problem=problem, spec=spec(RemediationMode.OFF))
+    assert "DeliveryForbidden" not in told(off)["Ready"].message
+
+
+def test_a_cool_down_is_told_as_what_the_proposal_waits_for() -> None:
+    seen = world(ailing(explained()), judgement=regressed())
+    waits = (Wait("CoolDown", "the next proposal may follow at 12:00"),)
+    found = {each.type: each for each in conditions(seen, seen.status, (), waits)}
+    assert "waiting: CoolDown: the next proposal may follow at 12:00" in found["Reconciling"].message
+
+
 def test_what_is_abnormal_is_there_only_while_it_is_true() -> None:
     problem = Stall("UnknownKind", "use Job")
     seen = world(ailing(explained(proposal=MERGED)), now_s=worlds.NOW_S + 1e6, problem=problem)
