@@ -31,7 +31,7 @@ async def reconcile(body: kopf.Body, patch: kopf.Patch, memo: kopf.Memo, **_: An
     """One step for one baseline, on the replica that holds the Lease."""
     shell: Shell = memo.shell
     if shell.leader.acting:
-        await asyncio.to_thread(_reconcile, shell, body, patch)
+        await asyncio.get_running_loop().run_in_executor(shell.ticks, _reconcile, shell, body, patch)
     else:
         telemetry.forget(body.metadata["namespace"], body.metadata["name"])
 

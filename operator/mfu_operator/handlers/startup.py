@@ -34,7 +34,6 @@ async def configure(settings: kopf.OperatorSettings, memo: kopf.Memo, **_: Any) 
     settings.watching.client_timeout = SERVER_TIMEOUT_S + 30
     settings.watching.connect_timeout = 30
     settings.watching.inactivity_timeout = SERVER_TIMEOUT_S + 60
-    settings.execution.max_workers = 16
     memo.shell = await asyncio.to_thread(_shell)
 
 
@@ -44,6 +43,7 @@ async def close(memo: kopf.Memo, **_: Any) -> None:
     shell: Shell = memo.shell
     await asyncio.to_thread(shell.hands.sweep.stop)
     await asyncio.to_thread(shell.leader.stop)
+    shell.ticks.shutdown(wait=False, cancel_futures=True)
 
 
 def _shell() -> Shell:
