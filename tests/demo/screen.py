@@ -75,7 +75,7 @@ def _chapters(story: Story, status: Status, incident: Incident) -> list[tuple[st
                     f"{recovery.after:.4f} after"
                 ),
                 f"{recovery.gpu_hours_lost * 60:.2f} CPU-minutes lost",
-                f"the one thing that changed: {recovery.single_variable}",
+                f"what changed: {recovery.single_variable}",
             ],
         ),
     ]
