@@ -238,10 +238,14 @@ def test_the_capture_plan_comes_from_the_environment() -> None:
 _ORDINARY_RUN = """
 import sys, urllib.request, warnings
 sys.modules["nvtx"] = None
-import socket, mfu_probe
-with socket.socket() as free:
-    free.bind(("", 0))
-    port = free.getsockname()[1]
+import os, socket, mfu_probe
+
+def is_free(port):
+    with socket.socket() as tried:
+        return tried.connect_ex(("127.0.0.1", port)) != 0
+
+# Below the ports that the kernel hands out by itself, where a stranger could take the next one in between.
+port = next(port for port in range(20000 + os.getpid() % 9000, 32000) if is_free(port + 1))
 with mfu_probe.start(flops_per_step=1.0, peak_flops=1.0, model="five-lines", port=port) as probe:
     for batch in probe.steps(range(3)):
         pass
