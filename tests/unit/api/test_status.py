@@ -190,6 +190,7 @@ def story() -> Status:
         recovery=Recovery("mfu", 0.46, 0.381, 0.459, 1_795_250_000.0, 1.5, "git 1a2b3c4d reverted"),
     )
     return Status(
+        configuration="0123456789ab",
         observed_generation=3,
         judgement=Judgement(
             Verdict.REGRESSED, "Sustained", LONG, "mfu", value=0.38123456789, baseline=0.46, change=-0.1712
