@@ -115,7 +115,11 @@ def _record(section: Section) -> RecordPlan:
         duration_s=_or(section.duration_s("duration"), 1800.0),
         warmup_s=_or(section.duration_s("warmup"), 300.0),
         runs=_or(section.count("runs"), 1),
+        generation=_or(section.count("generation"), 1),
+        reason=section.text("reason"),
     )
+    if plan.generation > 1 and plan.reason is None:
+        section.refuse("reason", "is missing; write why the level before is not to be held any more")
     if plan.duration_s <= 0:
         section.refuse("duration", 'is zero; write how long to record each run, for example "30m"')
     return plan

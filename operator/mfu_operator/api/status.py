@@ -30,7 +30,7 @@ PREVIOUS = 5
 DIFF_CHARACTERS = 8000
 KERNELS = 10
 
-PROSE = frozenset({"message", "title", "subject", "author", "problem", "singleVariable"})
+PROSE = frozenset({"message", "title", "subject", "author", "problem", "singleVariable", "accepted", "replacedBecause"})
 """Texts that may be cut."""
 
 LISTS = frozenset({"evidence", "advice", "warnings", "because", "notComparableBecause", "changed", "hardware"})
@@ -118,7 +118,7 @@ def _within_bounds(status: Status) -> Status:
         healthy_profile=_whole(status.healthy_profile),
         incident=None if status.incident is None else _present(status.incident),
         history=tuple(_past(incident) for incident in _latest(status.history, HISTORY, lambda each: each.opened_at)),
-        previous_baselines=_latest(status.previous_baselines, PREVIOUS, lambda each: each.recorded_at or 0.0),
+        previous_baselines=_latest(status.previous_baselines, PREVIOUS, lambda each: each.replaced_at or 0.0),
     )
 
 

@@ -1,4 +1,4 @@
-"""Reading TrainingBaselines for the command line, with the caller's own rights."""
+"""TrainingBaselines for the command line, with the caller's own rights."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -51,6 +51,24 @@ def several(namespace: str | None, everywhere: bool) -> Sequence[Mapping[str, An
         )
     items: list[Mapping[str, Any]] = found["items"]
     return items
+
+
+def patch(metadata: Mapping[str, Any], change: Mapping[str, Any]) -> None:
+    """Change a TrainingBaseline that was read, unless it was changed since.
+
+    Args:
+        metadata: its own, as it was read.
+        change: a JSON merge patch.
+
+    Raises:
+        Stall: ClusterAccessDenied, ClusterRefused.
+        Retry: ClusterUnreachable, also where somebody else was quicker.
+    """
+    api = client.CustomObjectsApi(connect())
+    namespace, name = metadata["namespace"], metadata["name"]
+    guarded = {**change, "metadata": {"resourceVersion": metadata.get("resourceVersion")}}
+    with translated(f"changing TrainingBaseline {namespace}/{name}"):
+        api.patch_namespaced_custom_object(GROUP, VERSION, namespace, PLURAL, name, guarded, _request_timeout=TIMEOUT_S)
 
 
 def current_namespace() -> str:

@@ -15,6 +15,7 @@ WORDS: Mapping[str, str] = {
     "status": "status_command",
     "explain": "explain_command",
     "doctor": "doctor_command",
+    "rerecord": "rerecord_command",
     "analyze": "analyze_command",
     "replay": "replay_command",
 }
@@ -49,6 +50,7 @@ def cli() -> None:
     kubectl mfu status               every baseline of the namespace, one line each
     kubectl mfu explain gpt-small    where the step's time went, and what changed
     kubectl mfu doctor gpt-small     which metrics are asked for, and what comes back
+    kubectl mfu rerecord gpt-small --reason …  hold another level from now on, on purpose
     kubectl mfu analyze trace.sqlite an nsys or torch.profiler trace, without a cluster
     kubectl mfu replay …             what the operator would have said about a series
     """

@@ -11,7 +11,10 @@ from rich.text import Text
 
 from mfu_operator.api import status as codec
 from mfu_operator.cli import baselines
+from mfu_operator.detect.words import clock, per_cent
+from mfu_operator.model.baseline import Baseline
 from mfu_operator.model.incident import Incident, Status
+from mfu_operator.reconcile.level import FIRST, words
 
 PIPED_WIDTH = 240
 """Columns of a line that goes into a pipe: nothing is cut there."""
@@ -67,6 +70,11 @@ def _story(console: Console, item: Mapping[str, Any]) -> None:
 
 
 def _facts(console: Console, status: Status) -> None:
+    if status.baseline is not None:
+        console.print(f"baseline: {_level(status.baseline)}", soft_wrap=True)
+    for past in status.previous_baselines:
+        until = clock(past.replaced_at) if past.replaced_at is not None else "an unknown time"
+        console.print(f"  until {until}: {_level(past)}; {past.replaced_because or ''}", soft_wrap=True)
     if status.known_good is not None:
         known = status.known_good
         story = f"last known good: {known.revision or 'no revision'} {', '.join(known.images)}"
@@ -74,6 +82,18 @@ def _facts(console: Console, status: Status) -> None:
     if status.healthy_profile is not None and status.healthy_profile.account is not None:
         account = status.healthy_profile.account
         console.print(f"healthy step: {account.mean_ns / 1e6:.2f} ms over {account.count} steps")
+
+
+def _level(level: Baseline) -> str:
+    spread = level.spread
+    runs = f"{spread.runs} run{'s' if spread.runs > 1 else ''}, {per_cent(spread.within)} within"
+    between = "" if spread.between is None else f", {per_cent(spread.between)} between"
+    told = [f"{str(level.provenance).lower()} ({runs}{between})"]
+    if level.recorded_at is not None:
+        told.append(f"{clock(level.recorded_at)}, generation {level.generation or FIRST}")
+    if level.revision is not None:
+        told.append(f"revision {level.revision[:12]}")
+    return f"{words(level.level)}, {', '.join(told)}"
 
 
 def _incident(console: Console, incident: Incident) -> None:
@@ -87,6 +107,8 @@ def _incident(console: Console, incident: Incident) -> None:
     if incident.proposal is not None:
         where = incident.proposal.url or f"dry run: {incident.proposal.title}"
         console.print(f"  proposal {where} {incident.proposal.state or ''}", soft_wrap=True)
+    if incident.accepted is not None:
+        console.print(f"  accepted: {incident.accepted}", soft_wrap=True)
     if incident.blocked is not None:
         console.print(f"  no proposal: {incident.blocked[0]}: {incident.blocked[1]}", soft_wrap=True)
     if incident.recovery is not None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 from mfu_operator.api.group import GROUP
@@ -43,6 +44,24 @@ def differences(
         *_parallelism(declared.parallelism, known.get("parallelism", "")),
     ]
     return tuple(difference for difference in found if difference)
+
+
+def changed(recorded: Comparable, declared: Comparable) -> tuple[str, ...]:
+    """The fields in which two declarations differ, each with both values ("globalBatch 1024, was 512")."""
+    names = {each.name: _camel(each.name) for each in fields(Comparable)}
+    pairs = ((shown, getattr(recorded, name), getattr(declared, name)) for name, shown in names.items())
+    return tuple(f"{shown} {_shown(now)}, was {_shown(before)}" for shown, before, now in pairs if before != now)
+
+
+def _camel(name: str) -> str:
+    head, *tail = name.split("_")
+    return head + "".join(word.capitalize() for word in tail)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}={degree}" for name, degree in sorted(value.items())) or "not declared"
+    return "not declared" if value is None else str(value)
 
 
 def _text(field: str, declared: str | None, measured: str | None) -> str | None:

@@ -66,11 +66,14 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class RecordPlan:
-    """How the operator records a baseline from the running job."""
+    """How the operator records a baseline from the running job. Another `generation` is another recording, asked for on
+    purpose; `reason` says why the level before it is not to be held any more."""
 
     duration_s: float
     warmup_s: float
     runs: int = 1
+    generation: int = 1
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +206,12 @@ class Provenance(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """The level in force, and where it came from. `revision` and `images` are what ran while it was recorded."""
+    """A level, and where it came from.
+
+    `revision` and `images` are what ran while it was recorded, `generation` the one of `baseline.record` that asked for
+    it, `comparable` what it is true for; all of them are None for a declared level. A level of the past also says
+    when it was put out of force, and why.
+    """
 
     level: Level
     spread: Spread
@@ -211,3 +219,7 @@ class Baseline:
     recorded_at: float | None = None
     revision: str | None = None
     images: tuple[str, ...] = ()
+    generation: int | None = None
+    comparable: Comparable | None = None
+    replaced_at: float | None = None
+    replaced_because: str | None = None

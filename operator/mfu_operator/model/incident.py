@@ -102,12 +102,14 @@ class Incident:
     blocked: tuple[str, str] | None = None
     """(reason, message): why there is no proposal, where that is the final answer."""
     recovery: Recovery | None = None
+    accepted: str | None = None
+    """Why the incident was closed without a recovery: a person accepted the new level."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
     """A baseline being recorded. `collected_s` of usable readings so far in run `run` of `runs`; `problem` says why a
-    run was refused."""
+    run was refused. `generation` is the one of `baseline.record` that asked for it."""
 
     started_at: float
     collected_s: float
@@ -115,6 +117,7 @@ class Recording:
     run: int
     runs: int
     problem: str | None = None
+    generation: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from mfu_operator.model.incident import Incident, ProfileFact
 from mfu_operator.model.verdict import Verdict
 from mfu_operator.reconcile import profile
 from mfu_operator.reconcile.effects import Record, Step, Subject
-from mfu_operator.reconcile.known_good import known_good, newest_start_s, quiet
+from mfu_operator.reconcile.known_good import known_good, newest_start_s, quiet, with_revision
 from mfu_operator.reconcile.world import World
 
 
@@ -47,7 +47,11 @@ def remember_known_good(world: World) -> Step | None:
     if found is None or (known is not None and (known.revision, known.images) == (found.revision, found.images)):
         return None
     event = Event("Normal", "KnownGood", f"revision {(found.revision or 'unknown')[:12]} holds the baseline")
-    return Record(replace(world.status, known_good=found), (event,))
+    started_s = newest_start_s(world.workload.pods) if world.workload is not None else None
+    baseline = world.status.baseline
+    if baseline is not None and started_s is not None:
+        baseline = with_revision(baseline, found, started_s)
+    return Record(replace(world.status, known_good=found, baseline=baseline), (event,))
 
 
 def profile_once(world: World) -> Step | None:

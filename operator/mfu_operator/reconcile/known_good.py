@@ -1,8 +1,10 @@
 """Which revision a good reading speaks for: the one that the newest pod read when it started."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from mfu_operator.gitops.window import runs
+from mfu_operator.model.baseline import Baseline
 from mfu_operator.model.commit import Source
 from mfu_operator.model.incident import KnownGood
 from mfu_operator.model.verdict import Judgement, Verdict
@@ -37,6 +39,14 @@ def known_good(world: World) -> KnownGood | None:
     if world.source is not None and revision is None:
         return None
     return KnownGood(revision, images, world.now_s)
+
+
+def with_revision(baseline: Baseline, found: KnownGood, started_s: float) -> Baseline:
+    """A recorded level with the revision and the images that ran while it was recorded: those of a pod that was there
+    when the recording ended."""
+    if baseline.recorded_at is None or baseline.revision is not None or started_s > baseline.recorded_at:
+        return baseline
+    return replace(baseline, revision=found.revision, images=found.images)
 
 
 def quiet(judgement: Judgement | None) -> bool:

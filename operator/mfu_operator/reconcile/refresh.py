@@ -5,11 +5,12 @@ from dataclasses import replace
 from hashlib import sha256
 
 from mfu_operator.api import codec
-from mfu_operator.model.baseline import Baseline, BaselineSpec, Level, Provenance, Spread
+from mfu_operator.model.baseline import Baseline, BaselineSpec, Provenance
 from mfu_operator.model.condition import Event
 from mfu_operator.model.diagnosis import Bottleneck
 from mfu_operator.model.incident import ProfileFact, Recording, Status
 from mfu_operator.model.verdict import Judgement, Verdict
+from mfu_operator.reconcile.level import FIRST, adopt, declared_baseline, put_out_of_force
 from mfu_operator.reconcile.profile import anew, overlapping
 from mfu_operator.reconcile.world import World
 
@@ -19,18 +20,8 @@ WORTH_A_WRITE = 0.01
 EVIDENCE_STEP = 0.1
 """Evidence is written in tenths of the horizon: ten writes from nothing to Regressed."""
 
-UNMEASURED_SPREAD = Spread(within=0.01, between=None, slow=0.0, runs=1)
-"""For a level declared without a spread: the detection rule's own floor of 1 %."""
 
-
-def declared_baseline(spec: BaselineSpec) -> Baseline | None:
-    """The baseline that a person wrote down; None where it is to be recorded."""
-    if spec.declared is None:
-        return None
-    return Baseline(spec.declared, spec.declared_spread or UNMEASURED_SPREAD, Provenance.DECLARED)
-
-
-def edited(status: Status, spec: BaselineSpec, generation: int, image: str | None = None) -> Status:
+def edited(status: Status, spec: BaselineSpec, generation: int, now_s: float, image: str | None = None) -> Status:
     """The record after a person changed the spec, or the profiler's `image`.
 
     What stood in a proposal's way may be gone, so it is tried anew (a person's no stays a no), and so is a profile that
@@ -43,7 +34,7 @@ def edited(status: Status, spec: BaselineSpec, generation: int, image: str | Non
     if incident is not None and (incident.proposal is None or incident.proposal.dry_run):
         status = replace(status, incident=replace(incident, blocked=None))
     if spec.record is not None and baseline is not None and baseline.provenance is Provenance.DECLARED:
-        status = replace(status, baseline=None, previous_baselines=(baseline, *status.previous_baselines)[:5])
+        status = put_out_of_force(status, "the level is to be recorded", now_s)
     return _profiled_anew(status)
 
 
@@ -66,9 +57,11 @@ def _profiled_anew(status: Status) -> Status:
 
 
 def configuration(spec: BaselineSpec) -> str:
-    """A digest of what facts are gathered under: the workload, what makes readings comparable, the declared level."""
+    """A digest of what facts are gathered under: the workload, what makes readings comparable, the declared level or
+    the generation of the recorded one."""
     declared = codec.encode(spec.declared) if spec.declared is not None else None
-    said = json.dumps([codec.encode(spec.workload), codec.encode(spec.comparable), declared], sort_keys=True)
+    again = [spec.record.generation] if spec.record is not None and spec.record.generation > FIRST else []
+    said = json.dumps([codec.encode(spec.workload), codec.encode(spec.comparable), declared, *again], sort_keys=True)
     return sha256(said.encode()).hexdigest()[:12]
 
 
@@ -82,13 +75,11 @@ def _of_this_configuration(status: Status, spec: BaselineSpec) -> tuple[Status, 
     if status.configuration is None or not (stale or known_good is not None):
         return replace(status, configuration=now), ()
     if healthy is not None and stale:
-        healthy = overlapping(
-            healthy, "the workload, what makes it comparable, or its declared level was changed since"
-        )
+        healthy = overlapping(healthy, "the workload, what makes it comparable, or its level was changed since")
     event = Event(
         "Normal",
         "ConfigurationChanged",
-        "spec.workload, spec.comparable or the declared level is another one: the healthy profile and the known good "
+        "spec.workload, spec.comparable or the level asked for is another one: the healthy profile and the known good "
         "revision were of the one before and are obtained anew",
     )
     return replace(status, configuration=now, healthy_profile=healthy, known_good=None), (event,)
@@ -108,37 +99,26 @@ def refresh(world: World) -> tuple[Status, tuple[Event, ...]]:
 
 def _with_baseline(world: World) -> tuple[Status, tuple[Event, ...]]:
     status = world.status
-    declared = declared_baseline(world.spec)
+    declared, plan = declared_baseline(world.spec), world.spec.record
     if declared is not None:
-        return _adopt(status, declared) if declared != status.baseline else (status, ())
-    if isinstance(world.recorded, Recording):
-        return replace(status, recording=_coarse(world.recorded, status.recording)), ()
-    if world.recorded is not None and status.baseline is None:
-        return _adopt(replace(status, recording=None), world.recorded)
+        return adopt(status, declared, world.now_s) if declared != status.baseline else (status, ())
+    if isinstance(world.recorded, Recording) and plan is not None:
+        now = replace(world.recorded, generation=plan.generation)
+        return replace(status, recording=_coarse(now, status.recording)), ()
+    if isinstance(world.recorded, Baseline) and plan is not None and status.baseline is None:
+        recorded = replace(world.recorded, generation=plan.generation, comparable=world.spec.comparable)
+        return adopt(replace(status, recording=None), recorded, world.now_s)
     return status, ()
 
 
-def _adopt(status: Status, baseline: Baseline) -> tuple[Status, tuple[Event, ...]]:
-    previous = (
-        status.previous_baselines if status.baseline is None else (status.baseline, *status.previous_baselines)[:5]
-    )
-    event = Event("Normal", f"Baseline{baseline.provenance}", f"baseline is {_level(baseline.level)}")
-    return replace(status, baseline=baseline, previous_baselines=previous), (event,)
-
-
-def _level(level: Level) -> str:
-    told = [
-        f"MFU {level.mfu:.4f}" if level.mfu is not None else "",
-        f"step {level.step_time_s * 1000:.1f} ms" if level.step_time_s is not None else "",
-        f"{level.throughput:.0f} tokens/s per GPU" if level.throughput is not None else "",
-    ]
-    return ", ".join(part for part in told if part)
-
-
 def _coarse(now: Recording, before: Recording | None) -> Recording:
-    if before is None or (now.run, now.runs, now.problem) != (before.run, before.runs, before.problem):
+    if before is None or _stage(now) != _stage(before):
         return now
     return now if abs(now.collected_s - before.collected_s) >= EVIDENCE_STEP * now.needed_s else before
+
+
+def _stage(recording: Recording) -> tuple[object, ...]:
+    return recording.generation, recording.run, recording.runs, recording.problem
 
 
 def _tells_more(before: Judgement | None, now: Judgement) -> bool:

@@ -12,9 +12,9 @@ from mfu_operator.model.incident import ProfileFact, Recording, Status
 from mfu_operator.model.verdict import Gate
 from mfu_operator.model.workload import JobPhase, ProfilingJob, Workload
 from mfu_operator.ports import Delivery
+from mfu_operator.reconcile.level import declared_baseline, held_against
 from mfu_operator.reconcile.needs import needs
 from mfu_operator.reconcile.profile import awaits_job
-from mfu_operator.reconcile.refresh import declared_baseline
 from mfu_operator.reconcile.world import Need, World
 from mfu_operator.runtime.hands import Hands
 from mfu_operator.runtime.looks import Looks
@@ -97,11 +97,12 @@ def _measured(hands: Hands, world: World) -> World:
     info = readings[-1].info if readings else {}
     open_now = status.incident is not None
     unlike = differences(spec.comparable, info, world.workload.template, world.workload.labels)
+    judgement = hands.sweep.judgement(identity.uid, world.now_s, unlike)
     return replace(
         world,
         recorded=recorded,
         findings=hands.sweep.ruling(identity.uid, nodes).findings if open_now else (),
-        judgement=hands.sweep.judgement(identity.uid, world.now_s, unlike),
+        judgement=None if judgement is None else held_against(judgement, baseline, spec),
         problem=hands.sweep.source_problem(identity.uid),
     )
 

@@ -10,6 +10,7 @@ from mfu_operator.reconcile.conclude import FAILED_CONDITION, Failure, conclude,
 from mfu_operator.reconcile.conditions import conditions
 from mfu_operator.reconcile.decide import decide
 from mfu_operator.reconcile.effects import Effect, Record
+from mfu_operator.reconcile.level import renewed
 from mfu_operator.reconcile.profile import profiler_image
 from mfu_operator.reconcile.refresh import edited, refresh
 from mfu_operator.reconcile.world import Defaults, Identity, World
@@ -43,7 +44,8 @@ def tick(
 ) -> Ticked:
     """Bring one baseline one step further. Never raises for what the world does: that becomes conditions."""
     backoff.renew(identity.generation)
-    status = edited(status, spec, identity.generation, profiler_image(spec, defaults))
+    status = edited(status, spec, identity.generation, now_s, profiler_image(spec, defaults))
+    status, accepted = renewed(status, spec, now_s)
     world = observe(hands, World(now_s, identity, spec, status, defaults), backoff.looks)
     status, events = refresh(world)
     world = replace(world, status=status)
@@ -51,7 +53,7 @@ def tick(
     failures = backoff.standing()
     _count_measurement(world)
     status = replace(status, conditions=conditions(world, status, failures, backoff.waiting()))
-    return Ticked(status, (*events, *told), failures)
+    return Ticked(status, (*accepted, *events, *told), failures)
 
 
 def _count_measurement(world: World) -> None:

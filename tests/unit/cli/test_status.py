@@ -16,6 +16,7 @@ from mfu_operator.api import status as codec
 from mfu_operator.api.group import GROUP, PLURAL, VERSION
 from mfu_operator.cli.main import cli
 from mfu_operator.errors import MfuError, Stall
+from mfu_operator.model.baseline import Level, Provenance
 from mfu_operator.model.condition import Condition
 from mfu_operator.model.incident import Status
 from tests.support import worlds
@@ -30,6 +31,7 @@ class ApiServer:
     def __init__(self) -> None:
         self.objects: dict[tuple[str, str], dict[str, Any]] = {}
         self.answers = 200
+        self.patched: list[tuple[str, dict[str, Any]]] = []
         api = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -41,6 +43,11 @@ class ApiServer:
                 self.send_header("Content-Length", str(len(data)))
                 self.end_headers()
                 self.wfile.write(data)
+
+            def do_PATCH(self) -> None:
+                change = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                api.patched.append((self.path.split("?")[0], change))
+                self.do_GET()
 
             def log_message(self, *_: object) -> None:
                 """Silence."""
@@ -157,6 +164,65 @@ def test_what_others_wrote_is_shown_as_they_wrote_it(api: ApiServer, text: str) 
     api.keep(replace(ailing(found), conditions=(condition,)))
     story = said("status", "gpt-small")
     assert story.count(text) == 3
+
+
+def recorded(api: ApiServer, **metadata: object) -> None:
+    api.keep(worlds.SETTLED)
+    found = api.objects["team-a", "gpt-small"]
+    found["metadata"] |= {"resourceVersion": "7", **metadata}
+    found["spec"]["baseline"] = {"record": {"duration": "30m", "generation": 2, "reason": "another driver"}}
+
+
+def test_a_level_is_recorded_anew_with_the_reason_unless_somebody_else_was_quicker(api: ApiServer) -> None:
+    recorded(api)
+    assert "generation 3 is recorded from now on" in said("rerecord", "gpt-small", "--reason", "NCCL 2.27 stays")
+    change = {"spec": {"baseline": {"record": {"generation": 3, "reason": "NCCL 2.27 stays"}}}}
+    where = f"{PREFIX}/namespaces/team-a/{PLURAL}/gpt-small"
+    assert api.patched == [(where, change | {"metadata": {"resourceVersion": "7"}})]
+
+
+def test_without_a_reason_nothing_is_recorded_anew(api: ApiServer) -> None:
+    recorded(api)
+    assert CliRunner().invoke(cli, ["rerecord", "gpt-small"]).exit_code != 0
+    assert api.patched == []
+
+
+@pytest.mark.parametrize(
+    "marks",
+    [
+        {"annotations": {"argocd.argoproj.io/tracking-id": "gpt:mfu-operator.io/TrainingBaseline:team-a/gpt-small"}},
+        {"labels": {"kustomize.toolkit.fluxcd.io/name": "gpt"}},
+    ],
+    ids=["Argo CD", "Flux"],
+)
+def test_what_git_deploys_is_not_patched_and_what_to_commit_is_shown(api: ApiServer, marks: dict[str, Any]) -> None:
+    recorded(api, **marks)
+    error = refused("rerecord", "gpt-small", "--reason", "NCCL 2.27 stays")
+    assert error.reason == "DeployedFromGit"
+    assert "generation: 3\n  reason: NCCL 2.27 stays" in error.message
+    assert api.patched == []
+
+
+def test_a_declared_level_is_not_recorded_anew(api: ApiServer) -> None:
+    recorded(api)
+    api.objects["team-a", "gpt-small"]["spec"]["baseline"] = {"values": {"mfu": 0.46}}
+    assert refused("rerecord", "gpt-small", "--reason", "x").reason == "LevelDeclared"
+
+
+def test_the_levels_of_the_past_are_told_with_why_they_were_replaced(api: ApiServer) -> None:
+    now = replace(worlds.BASELINE, provenance=Provenance.RECORDED, recorded_at=worlds.NOW_S, generation=2)
+    past = replace(
+        now, level=Level(mfu=0.5), generation=1, replaced_at=worlds.NOW_S, replaced_because="NCCL 2.27 stays"
+    )
+    api.keep(
+        replace(worlds.SETTLED, baseline=now, previous_baselines=(past,), history=(incident(accepted="it stays"),))
+    )
+    story = said("status", "gpt-small")
+    assert "baseline: MFU 0.4600, recorded (5 runs, 0.5 % within, 0.1 % between)" in story
+    assert "generation 2" in story
+    assert "MFU 0.5000, recorded" in story
+    assert "NCCL 2.27 stays" in story
+    assert "accepted: it stays" in story
 
 
 def refused(*arguments: str) -> MfuError:

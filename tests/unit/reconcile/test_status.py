@@ -320,20 +320,21 @@ def test_progress_of_a_recording_is_written_in_tenths() -> None:
 
 
 def test_a_recorded_baseline_is_kept_until_another_level_is_declared() -> None:
-    recorded = replace(worlds.BASELINE, provenance=Provenance.RECORDED)
+    recorded = replace(worlds.BASELINE, provenance=Provenance.RECORDED, generation=1, comparable=worlds.COMPARABLE)
     status = recording(replace(worlds.SETTLED, baseline=None), recorded)
     assert (status.baseline, status.recording) == (recorded, None)
     assert recording(status, replace(recorded, level=Level(mfu=0.1))) == status
     declared = refresh(world(status))[0]
-    assert (declared.baseline, declared.previous_baselines) == (worlds.BASELINE, (recorded,))
+    assert declared.baseline == worlds.BASELINE
+    assert [past.level for past in declared.previous_baselines] == [recorded.level]
 
 
 def test_a_declared_level_gives_way_to_a_recording_that_is_asked_for() -> None:
     plan = replace(spec(), declared=None, declared_spread=None, record=RecordPlan(1800.0, 300.0))
-    assert edited(worlds.SETTLED, plan, generation=1) == worlds.SETTLED
-    started = edited(worlds.SETTLED, plan, generation=2)
+    assert edited(worlds.SETTLED, plan, 1, worlds.NOW_S) == worlds.SETTLED
+    started = edited(worlds.SETTLED, plan, 2, worlds.NOW_S)
     assert started.baseline is None
-    assert started.previous_baselines == (worlds.BASELINE,)
+    assert [past.level for past in started.previous_baselines] == [worlds.LEVEL]
 
 
 OTHER_CONFIGURATIONS = [
@@ -371,8 +372,8 @@ GIVEN_UP = Diagnosis(Bottleneck.INCONCLUSIVE, None, 0.0, ("3 profiling Jobs fail
 def test_three_failures_are_final_only_until_the_spec_or_the_profiler_is_another(generation: int, image: str) -> None:
     stuck = incident(profile=THRICE_FAILED, diagnosis=GIVEN_UP, blocked=("Inconclusive", "no profile"))
     status = ailing(stuck, healthy_profile=THRICE_FAILED)
-    assert edited(status, spec(), 1, "old") == status
-    anew = edited(status, spec(), generation, image)
+    assert edited(status, spec(), 1, worlds.NOW_S, "old") == status
+    anew = edited(status, spec(), generation, worlds.NOW_S, image)
     assert anew.incident is not None
     assert (anew.incident.diagnosis, anew.incident.blocked) == (None, None)
     step = decide(world(anew, judgement=regressed()))
@@ -381,10 +382,10 @@ def test_three_failures_are_final_only_until_the_spec_or_the_profiler_is_another
     healthy = decide(world(replace(anew, incident=None)))
     assert isinstance(healthy, EnsureJob)
     assert healthy.profile.attempt == 4
-    assert edited(anew, spec(), generation, image).healthy_profile == anew.healthy_profile
+    assert edited(anew, spec(), generation, worlds.NOW_S, image).healthy_profile == anew.healthy_profile
 
 
 def test_a_diagnosis_that_an_account_led_to_outlives_an_edit() -> None:
     found = replace(GIVEN_UP, evidence=("graphs hide the kernels",))
     status = ailing(explained(diagnosis=found))
-    assert edited(status, spec(), 2, "new").incident == explained(diagnosis=found)
+    assert edited(status, spec(), 2, worlds.NOW_S, "new").incident == explained(diagnosis=found)

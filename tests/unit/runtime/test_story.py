@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from mfu_operator.model.baseline import RemediationMode
+from mfu_operator.api import status as codec
+from mfu_operator.model.baseline import Baseline, Provenance, RecordPlan, RemediationMode
 from mfu_operator.model.diagnosis import Bottleneck
 from mfu_operator.model.proposal import PullRequestState
 from tests.support import worlds
@@ -251,3 +252,23 @@ def test_a_second_incident_has_a_name_of_its_own(stage: Stage) -> None:
     stage.tick()
     assert stage.status.incident is not None
     assert stage.status.incident.id == "gpt-small-3f2a91c0-2"
+
+
+def test_a_loss_that_a_person_accepts_ends_the_incident_and_another_level_is_recorded(stage: Stage) -> None:
+    stage.regress()
+    held = Baseline(worlds.LEVEL, worlds.BASELINE.spread, Provenance.RECORDED, worlds.STARTED_S, generation=1)
+    stage.stored = codec.encode(replace(stage.status, baseline=held))
+    accepted = RecordPlan(1800.0, 300.0, generation=2, reason="NCCL 2.27 stays")
+    stage.edit(lambda spec: replace(spec, declared=None, declared_spread=None, record=accepted))
+    stage.sweep.says = None
+    stage.ticks(2)
+    assert (stage.status.incident, stage.status.baseline) == (None, None)
+    assert stage.status.history[0].accepted == "NCCL 2.27 stays"
+    assert stage.status.previous_baselines[0].replaced_because == "NCCL 2.27 stays"
+    assert stage.status.recording is not None
+    assert stage.status.recording.generation == 2
+    ready = stage.condition("Ready")
+    assert ready is not None
+    assert ready.reason == "BaselineRecording"
+    assert stage.reasons().count("BaselineReplaced") == stage.reasons().count("LossAccepted") == 1
+    assert stage.forge.pulls == []
