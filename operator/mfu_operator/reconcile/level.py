@@ -72,11 +72,10 @@ def held_against(judgement: Judgement, level: Baseline | None, spec: BaselineSpe
     """The judgement, or that nothing is comparable with a level that was recorded under another `comparable`."""
     if level is None or level.comparable is None or level.comparable == spec.comparable:
         return judgement
-    message = (
-        f"the level was recorded under another spec.comparable: {'; '.join(changed(level.comparable, spec.comparable))}; "
-        "raise spec.baseline.record.generation to record anew (`kubectl mfu rerecord`), or undo the change"
-    )
-    return replace(judgement, verdict=Verdict.NOT_COMPARABLE, reason="BaselineOutdated", message=message)
+    unlike = "; ".join(changed(level.comparable, spec.comparable))
+    advice = "raise spec.baseline.record.generation to record anew (`kubectl mfu rerecord`), or undo the change"
+    outdated = ("BaselineOutdated", f"the level was recorded under another spec.comparable: {unlike}; {advice}")
+    return replace(judgement, verdict=Verdict.NOT_COMPARABLE, reason=outdated[0], message=outdated[1])
 
 
 def words(level: Level) -> str:
