@@ -7,6 +7,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from mfu_probe.memory import DeviceMemory, HostMemory
 from mfu_probe.phases import PHASES, Phase
 
 
@@ -22,6 +23,12 @@ class Snapshot:
     window_running_ratio: float | None
     peak_flops: float | None
     loss: float | None
+    nonfinite_loss_streak: int | None
+    nonfinite_losses_total: int | None
+    skipped_step_streak: int | None
+    skipped_steps_total: int | None
+    device_memory: DeviceMemory | None
+    host_memory: HostMemory | None
     info: dict[str, str]
 
 
@@ -40,6 +47,55 @@ _GAUGES: tuple[tuple[str, str, str], ...] = (
     ),
     ("peak_flops", "mfu_probe_peak_flops", "Peak of the devices of this process, in FLOP/s, as declared or measured."),
     ("loss", "mfu_probe_loss", "Training loss last reported, in the units of the training script."),
+    (
+        "nonfinite_loss_streak",
+        "mfu_probe_nonfinite_loss_streak",
+        "Losses reported in a row, up to the last one, that are NaN or infinite.",
+    ),
+    (
+        "skipped_step_streak",
+        "mfu_probe_skipped_step_streak",
+        "Steps in a row, up to the last one, whose update was skipped.",
+    ),
+)
+
+_COUNTERS: tuple[tuple[str, str, str], ...] = (
+    ("steps_total", "mfu_probe_steps", "Steps completed by this process."),
+    ("nonfinite_losses_total", "mfu_probe_nonfinite_losses", "Losses reported that are NaN or infinite."),
+    ("skipped_steps_total", "mfu_probe_skipped_steps", "Steps whose update was skipped."),
+)
+
+_MEMORY: tuple[tuple[str, str, str, str], ...] = (
+    (
+        "device_memory",
+        "allocated",
+        "mfu_probe_memory_allocated_bytes",
+        "Device memory in torch tensors at the end of a step.",
+    ),
+    (
+        "device_memory",
+        "reserved",
+        "mfu_probe_memory_reserved_bytes",
+        "Device memory that torch's caching allocator holds at the end of a step.",
+    ),
+    (
+        "device_memory",
+        "limit",
+        "mfu_probe_memory_limit_bytes",
+        "Device memory that torch's caching allocator could hold.",
+    ),
+    (
+        "host_memory",
+        "used",
+        "mfu_probe_host_memory_bytes",
+        "Host memory of this container that cannot be taken back: anonymous and shared, without page cache.",
+    ),
+    (
+        "host_memory",
+        "limit",
+        "mfu_probe_host_memory_limit_bytes",
+        "Memory limit of this container, or the machine's memory.",
+    ),
 )
 
 
@@ -60,7 +116,14 @@ class SnapshotCollector(Collector):
             value = getattr(snapshot, field)
             if value is not None:
                 yield GaugeMetricFamily(name, documentation, value=value)
-        yield CounterMetricFamily("mfu_probe_steps", "Steps completed by this process.", value=snapshot.steps_total)
+        for field, name, documentation in _COUNTERS:
+            count = getattr(snapshot, field)
+            if count is not None:
+                yield CounterMetricFamily(name, documentation, value=count)
+        for kind, field, name, documentation in _MEMORY:
+            memory = getattr(snapshot, kind)
+            if memory is not None:
+                yield GaugeMetricFamily(name, documentation, value=getattr(memory, field))
         yield _phase_family(snapshot.phase)
         yield InfoMetricFamily("mfu_probe", "What the run declares about itself.", value=snapshot.info)
 

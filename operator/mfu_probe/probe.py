@@ -1,5 +1,6 @@
 """The probe itself: it watches one training loop, on the thread that runs it."""
 
+import math
 import os
 import sys
 import threading
@@ -7,6 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from numbers import Real
 from types import TracebackType
 from typing import TypeVar
 
@@ -15,9 +17,11 @@ from prometheus_client import start_http_server
 from mfu_probe import ranges as names
 from mfu_probe.capture import CapturePlan
 from mfu_probe.identity import RankIdentity, RunInfo
+from mfu_probe.memory import DeviceMeter, host_memory
 from mfu_probe.metrics import Snapshot, registry_of
 from mfu_probe.phases import Phase, PhaseLog
 from mfu_probe.ranges import Ranges, available_ranges
+from mfu_probe.streak import Streak
 from mfu_probe.window import StepWindow
 
 Batch = TypeVar("Batch")
@@ -59,7 +63,11 @@ class Probe:
         self._lock = threading.Lock()
         self._window = StepWindow(window_seconds)
         self._phases = PhaseLog(clock())
+        self._device = DeviceMeter()
+        self._losses = Streak()
+        self._skips = Streak()
         self._loss: float | None = None
+        self._step_skipped = False
         self._completed_steps = 0
         self._step_start_ns: int | None = None
         self._step_has_work = False
@@ -176,8 +184,24 @@ class Probe:
             self._enter(before)
 
     def loss(self, value: float) -> None:
-        """Report the training loss, exported as `mfu_probe_loss`."""
+        """Report the training loss as a Python number, exported as `mfu_probe_loss`.
+
+        Anything else (a tensor) is refused with one warning: turning it into a number would wait for the device. Call
+        this where the script has the number already, as for its own log; it need not be at every step.
+        """
+        if not isinstance(value, Real):
+            warnings.warn(
+                f"probe.loss takes a Python number, not {type(value).__name__}, and reports nothing: "
+                "give it loss.item() where the script waits for the device anyway",
+                stacklevel=2,
+            )
+            return
         self._loss = float(value)
+        self._losses.count(not math.isfinite(self._loss))
+
+    def skipped(self) -> None:
+        """Report that this step's update is skipped, as a loss scaler does where gradients overflow."""
+        self._step_skipped = True
 
     def snapshot(self) -> Snapshot:
         """All readings of this moment; README.md defines them."""
@@ -199,6 +223,12 @@ class Probe:
             window_running_ratio=running,
             peak_flops=self._peak_flops,
             loss=self._loss,
+            nonfinite_loss_streak=self._losses.length,
+            nonfinite_losses_total=self._losses.total,
+            skipped_step_streak=self._skips.length,
+            skipped_steps_total=self._skips.total,
+            device_memory=self._device.latest,
+            host_memory=host_memory(),
             info=self._info.labels(),
         )
 
@@ -243,6 +273,8 @@ class Probe:
             return
         self._ranges.pop()
         if self._step_has_work:
+            self._note_skip()
+            self._device.sample(self._clock())
             with self._lock:
                 self._window.complete(self._step_start_ns, self._clock())
                 self._completed_steps += 1
@@ -251,6 +283,12 @@ class Probe:
                     self._phases.forget_before(oldest_ns)
         self._step_start_ns = None
         self._step_has_work = False
+
+    def _note_skip(self) -> None:
+        """A script that never skips says nothing of skipping, so the first one begins the count."""
+        if self._step_skipped or self._skips.total is not None:
+            self._skips.count(self._step_skipped)
+        self._step_skipped = False
 
     def _end_copy_when_captured(self) -> None:
         if self._capture is None or not self._capture.closes_after(self._completed_steps):

@@ -1,11 +1,13 @@
 """The probe in a training loop: readings, phases, ranges and the capture window."""
 
+import math
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
@@ -191,6 +193,55 @@ def test_an_exception_in_the_training_step_leaves_no_range_open() -> None:
     with pytest.raises(RuntimeError, match="no memory"), loop.probe:
         failing()
     assert loop.ranges.open == []
+
+
+def test_a_loss_that_is_no_number_is_counted_until_it_is_one_again() -> None:
+    probe = Loop().probe
+    assert "mfu_probe_nonfinite_loss_streak" not in samples(probe)
+    for value in (2.5, math.nan, math.inf, math.nan):
+        probe.loss(value)
+    broken = samples(probe)
+    assert math.isnan(broken["mfu_probe_loss"])
+    assert (broken["mfu_probe_nonfinite_loss_streak"], broken["mfu_probe_nonfinite_losses_total"]) == (3, 3)
+    probe.loss(2.4)
+    well = samples(probe)
+    assert (well["mfu_probe_nonfinite_loss_streak"], well["mfu_probe_nonfinite_losses_total"]) == (0, 3)
+
+
+def test_a_tensor_is_refused_and_never_made_a_number() -> None:
+    class Tensor:
+        def __float__(self) -> float:
+            raise AssertionError("this waits for the device")
+
+    probe = Loop().probe
+    with pytest.warns(UserWarning, match="takes a Python number, not Tensor"):
+        probe.loss(Tensor())  # type: ignore[arg-type]
+    assert probe.snapshot().loss is None
+
+
+def test_numpy_s_numbers_are_numbers() -> None:
+    probe = Loop().probe
+    probe.loss(np.float32(2.5))  # type: ignore[arg-type]
+    assert probe.snapshot().loss == 2.5
+
+
+def test_steps_that_are_skipped_in_a_row_are_counted_until_one_is_not() -> None:
+    loop = Loop()
+    loop.train(3)
+    assert loop.probe.snapshot().skipped_steps_total is None
+    for _ in loop.probe.steps(loop.loader(4)):
+        loop.probe.skipped()
+    found = samples(loop.probe)
+    assert (found["mfu_probe_skipped_step_streak"], found["mfu_probe_skipped_steps_total"]) == (4, 4)
+    loop.train(1)
+    found = samples(loop.probe)
+    assert (found["mfu_probe_skipped_step_streak"], found["mfu_probe_skipped_steps_total"]) == (0, 4)
+
+
+def test_host_memory_is_exported_and_device_memory_is_absent_without_torch() -> None:
+    found = samples(Loop().probe)
+    assert 0 < found["mfu_probe_host_memory_bytes"] < found["mfu_probe_host_memory_limit_bytes"]
+    assert not any(name.startswith("mfu_probe_memory_") for name in found)
 
 
 def test_the_info_metric_carries_what_was_declared() -> None:
