@@ -12,7 +12,7 @@ from tests.cluster.cluster import Cluster
 from tests.demo.environment import Environment, bring_up, take_down
 from tests.demo.story import NAMESPACE as DEMO
 
-NAMESPACES = ("main-job", "quiet-job", "careful-job", "trouble")
+NAMESPACES = ("main-job", "quiet-job", "careful-job", "hindered-job", "trouble")
 """Where the end-to-end tests put baselines."""
 
 

@@ -19,6 +19,7 @@ HERE = Path(__file__).parent
 JOB = "gpt-small"
 BASELINE = "gpt-small"
 CONFIG = "gpt-small/config.yaml"
+MANIFEST = "gpt-small/job.yaml"
 
 
 @dataclass(frozen=True)
@@ -33,12 +34,21 @@ class Commits:
 class Scenario:
     """A run in a namespace of its own, deployed by Argo CD from a repository of its own."""
 
-    def __init__(self, environment: Environment, namespace: str, mode: str = "PullRequest") -> None:
+    def __init__(
+        self,
+        environment: Environment,
+        namespace: str,
+        mode: str = "PullRequest",
+        devices: Mapping[str, str] | None = None,
+    ) -> None:
+        """`devices`: what the training container asks for beside processors and memory (amount by resource name)."""
         self.environment = environment
         self.namespace = namespace
         self.repository = f"{namespace}-config"
         self.mode = mode
         self._files = _repository_files(environment, namespace)
+        if devices is not None:
+            self._files[MANIFEST] = _asking_for(devices, self._files[MANIFEST])
 
     def deploy(self) -> str:
         """Commit the configuration and let Argo CD deploy it; the revision that runs."""
@@ -64,19 +74,19 @@ class Scenario:
 
     def commit(self, message: str, edit: Callable[[str], str], path: str = CONFIG) -> str:
         """Commit an edit of one file; its sha."""
-        edited = edit(self._files[path])
-        assert edited != self._files[path], f"the edit of {path} changes nothing"
-        self._files[path] = edited
-        return self.environment.gitea.commit(self.repository, message, {path: edited})
+        return self.environment.gitea.commit(self.repository, message, self._edited(edit, path))
 
     def regress(self) -> Commits:
-        """Turn the loader's workers off as a person could by accident, and bury it under two harmless commits."""
-        guilty = self.commit(
-            "Debug the loader in one process", lambda text: text.replace("num_workers: 4", "num_workers: 0")
-        )
-        same_path = self.commit("Log less often", _replace_last("every_steps: 200", "every_steps: 400"))
-        elsewhere = self.commit("Say who owns this", lambda text: text + "\nOwner: platform\n", "README.md")
-        return Commits(guilty, same_path, elsewhere)
+        """Turn the loader's workers off as a person could by accident, bury it under two harmless commits, and push."""
+        workers_off = self._edited(lambda text: text.replace("num_workers: 4", "num_workers: 0"))
+        less_logging = self._edited(_replace_last("every_steps: 200", "every_steps: 400"))
+        owner_named = self._edited(lambda text: text + "\nOwner: platform\n", "README.md")
+        commits = [
+            ("Debug the loader in one process", workers_off),
+            ("Log less often", less_logging),
+            ("Say who owns this", owner_named),
+        ]
+        return Commits(*self.environment.gitea.push(self.repository, commits))
 
     def synced(self, revision: str) -> None:
         """Wait until Argo CD has deployed a revision."""
@@ -152,14 +162,19 @@ class Scenario:
         items: list[dict[str, Any]] = json.loads(found)["items"]
         return items
 
-    def messages(self) -> list[str]:
-        """The termination messages of the profiling Jobs' pods."""
+    def profiling_pods(self) -> list[dict[str, Any]]:
+        """The pods of the profiling Jobs."""
         found = self.environment.kubectl.run(
             "get", "pods", f"--namespace={self.namespace}", "--selector=mfu-operator.io/baseline", "--output=json"
         )
+        items: list[dict[str, Any]] = json.loads(found)["items"]
+        return items
+
+    def messages(self) -> list[str]:
+        """The termination messages of the profiling Jobs' pods."""
         ended = [
             status.get("state", {}).get("terminated", {})
-            for pod in json.loads(found)["items"]
+            for pod in self.profiling_pods()
             for status in pod["status"].get("containerStatuses", [])
         ]
         return [str(each["message"]) for each in ended if each.get("message")]
@@ -186,6 +201,13 @@ class Scenario:
         items: list[dict[str, Any]] = json.loads(found)["items"]
         return items
 
+    def _edited(self, edit: Callable[[str], str], path: str = CONFIG) -> dict[str, str]:
+        """The file as it is after an edit, by its path."""
+        edited = edit(self._files[path])
+        assert edited != self._files[path], f"the edit of {path} changes nothing"
+        self._files[path] = edited
+        return {path: edited}
+
     def _trains(self) -> bool:
         return any(
             status.get("ready") for pod in self.pods() for status in pod.get("status", {}).get("containerStatuses", [])
@@ -208,6 +230,14 @@ def seconds_between(earlier: str, later: str) -> float:
 
 def _replace_last(old: str, new: str) -> Callable[[str], str]:
     return lambda text: new.join(text.rsplit(old, 1))
+
+
+def _asking_for(devices: Mapping[str, str], manifest: str) -> str:
+    job = yaml.safe_load(manifest)
+    resources = job["spec"]["template"]["spec"]["containers"][0]["resources"]
+    for section in ("requests", "limits"):
+        resources[section] |= devices
+    return str(yaml.safe_dump(job))
 
 
 def _repository_files(environment: Environment, namespace: str) -> dict[str, str]:

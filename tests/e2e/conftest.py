@@ -7,7 +7,16 @@ from dataclasses import dataclass
 import pytest
 
 from tests.demo.environment import Environment
-from tests.e2e.stories import CarefulJob, MainJob, QuietJob, careful_job, main_job, quiet_job
+from tests.e2e.stories import (
+    CarefulJob,
+    HinderedJob,
+    MainJob,
+    QuietJob,
+    careful_job,
+    hindered_job,
+    main_job,
+    quiet_job,
+)
 
 
 @dataclass(frozen=True)
@@ -17,16 +26,18 @@ class Running:
     main: "Future[MainJob]"
     quiet: "Future[QuietJob]"
     careful: "Future[CarefulJob]"
+    hindered: "Future[HinderedJob]"
 
 
 @pytest.fixture(scope="session")
 def stories(environment: Environment) -> Iterator[Running]:
-    """All stories, begun at once."""
+    """All stories: three begun at once, as many as two cores carry, and the last when one of them is told."""
     with ThreadPoolExecutor(3) as pool:
         yield Running(
             pool.submit(main_job, environment),
             pool.submit(quiet_job, environment),
             pool.submit(careful_job, environment),
+            pool.submit(hindered_job, environment),
         )
 
 
@@ -46,3 +57,9 @@ def quiet(stories: Running) -> QuietJob:
 def careful(stories: Running) -> CarefulJob:
     """The regression under Off and DryRun."""
     return stories.careful.result()
+
+
+@pytest.fixture(scope="session")
+def hindered(stories: Running) -> HinderedJob:
+    """The job whose profile is kept from being recorded, twice."""
+    return stories.hindered.result()

@@ -1,9 +1,11 @@
 """The stories that the end-to-end tests look at: side by side on one cluster, each in a namespace of its own."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.cluster.layout import NODE_NAME
 from tests.cluster.process import await_condition
 from tests.demo.environment import OPERATOR_NAMESPACE, Environment
 from tests.demo.scenario import Scenario
@@ -124,6 +126,93 @@ def careful_job(environment: Environment) -> CarefulJob:
     scenario.await_status("the dry run", lambda status: "proposal" in status["incident"], timeout_s=180)
     seen.look()
     return seen
+
+
+TRAINER = "trainer"
+"""The training container, in the run's pod and in its copy."""
+
+DEVICE = "example.com/accelerator"
+"""An extended resource that the tests advertise on the node: GPUs are asked for in the same way."""
+
+
+@dataclass
+class HinderedJob(Seen):
+    """A healthy job whose profiling pod finds no free device, then is evicted, then records."""
+
+    unschedulable: Mapping[str, Any] = field(default_factory=dict)
+    never_scheduled: Mapping[str, Any] = field(default_factory=dict)
+    writing: str = ""
+    evicted: Mapping[str, Any] = field(default_factory=dict)
+
+
+def hindered_job(environment: Environment) -> HinderedJob:
+    """The training job holds the only device; a second one comes once a profiling Job has waited in vain."""
+    advertise(environment, 1)
+    scenario = Scenario(environment, "hindered-job", mode="Off", devices={DEVICE: "1"})
+    seen = HinderedJob(scenario)
+    scenario.deploy()
+    scenario.watch(profiling={"deadline": "20s"})
+    seen.unschedulable = scenario.await_status("a Job without a node", _fails("JobUnschedulable"), timeout_s=300)
+    scenario.await_status("its deadline", lambda status: "failure" in status["healthyProfile"], timeout_s=120)
+    seen.never_scheduled = scenario.status()
+    advertise(environment, 2)
+    scenario.watch()
+    pod = recording_pod(scenario)
+    seen.writing = write_to_the_runs_volume(scenario, pod)
+    evict(scenario, pod)
+    seen.evicted = scenario.await_status("the eviction told", _fails("JobEvicted"), timeout_s=120)
+    scenario.await_status("the healthy profile", is_settled, timeout_s=300)
+    seen.look()
+    return seen
+
+
+def advertise(environment: Environment, amount: int) -> None:
+    """Let the node have this many devices, as a device plugin would."""
+    path = f"/status/capacity/{DEVICE.replace('/', '~1')}"
+    patch = json.dumps([{"op": "add", "path": path, "value": str(amount)}])
+    environment.kubectl.run("patch", "node", NODE_NAME, "--subresource=status", "--type=json", f"--patch={patch}")
+
+
+def evict(scenario: Scenario, pod: str) -> None:
+    """Evict a pod as draining its node would."""
+    eviction = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": pod, "namespace": scenario.namespace},
+    }
+    path = f"/api/v1/namespaces/{scenario.namespace}/pods/{pod}/eviction"
+    scenario.environment.kubectl.run("create", f"--raw={path}", "--filename=-", stdin_text=json.dumps(eviction))
+
+
+def write_to_the_runs_volume(scenario: Scenario, pod: str) -> str:
+    """Try to write where the run keeps its checkpoints, from the copy of its container; what the shell said."""
+    command = "touch /checkpoints/from-the-copy 2>&1 || true"
+    return scenario.environment.kubectl.run(
+        "exec", pod, f"--namespace={scenario.namespace}", f"--container={TRAINER}", "--", "sh", "-c", command
+    )
+
+
+def recording_pod(scenario: Scenario) -> str:
+    """The profiling pod whose copy of the training container runs; waits for it."""
+
+    def recording() -> list[str]:
+        return [pod["metadata"]["name"] for pod in scenario.profiling_pods() if _records(pod)]
+
+    await_condition("a profiling pod that records", lambda: bool(recording()), timeout_s=180)
+    return recording()[0]
+
+
+def _records(pod: Mapping[str, Any]) -> bool:
+    copies = [each for each in pod["status"].get("initContainerStatuses", []) if each["name"] == TRAINER]
+    return "deletionTimestamp" not in pod["metadata"] and any("running" in each["state"] for each in copies)
+
+
+def _fails(reason: str) -> Callable[[Mapping[str, Any]], bool]:
+    def so(status: Mapping[str, Any]) -> bool:
+        conditions = status.get("conditions", [])
+        return any((each["type"], each["reason"]) == ("ProfilingFailed", reason) for each in conditions)
+
+    return so
 
 
 def has_condition(status: Mapping[str, Any], kind: str) -> bool:

@@ -1,6 +1,7 @@
 """The profiling Job's manifest: named after the incident, bounded in time, without rights."""
 
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,11 @@ KEEP_FINISHED_S = 24 * 3600
 
 NO_SIDECARS = {"sidecar.istio.io/inject": "false", "linkerd.io/inject": "disabled"}
 """Injected proxies would keep the Job from finishing."""
+
+SAYS_IT_WAS_DISRUPTED = {
+    "rules": [{"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
+}
+"""An eviction by the API and a preemption delete the pod; only by this does the Job itself still say why it failed."""
 
 
 def profiling_job(
@@ -57,6 +63,7 @@ def profiling_job(
         },
         "spec": {
             "backoffLimit": 0,
+            "podFailurePolicy": deepcopy(SAYS_IT_WAS_DISRUPTED),
             "activeDeadlineSeconds": int(spec.profiling.deadline_s),
             "ttlSecondsAfterFinished": KEEP_FINISHED_S,
             "template": {"metadata": marks, "spec": pod},

@@ -53,6 +53,9 @@ NO_CONFIG = container(
 )
 RUNNING = {"startedAt": "2026-11-21T07:01:00Z"}
 BACKOFF = ("BackoffLimitExceeded", "Job has reached the specified backoff limit")
+DISRUPTED = (
+    "PodFailurePolicy", "Pod ml/mfu-gpt-1-a1-x has condition DisruptionTarget matching FailJob rule at index 0"
+)  # fmt: skip
 DEADLINE = ("DeadlineExceeded", "Job was active longer than specified deadline")
 
 SEEN: list[tuple[str, dict[str, Any], list[dict[str, Any]], JobPhase, str | None]] = [
@@ -67,6 +70,7 @@ SEEN: list[tuple[str, dict[str, Any], list[dict[str, Any]], JobPhase, str | None
     ("done", job("Complete"), [pod("Succeeded", containerStatuses=[terminated("mfu-analyze", 0, "{}")])],
      JobPhase.SUCCEEDED, None),
     ("evicted", job("Failed", *BACKOFF), [EVICTED], JobPhase.FAILED, "JobEvicted"),
+    ("evicted, pod deleted", job("Failed", *DISRUPTED), [], JobPhase.FAILED, "JobEvicted"),
     ("deadline", job("Failed", *DEADLINE), [pod("Failed")], JobPhase.FAILED, "DeadlineExceeded"),
     ("deadline, pod deleted", job("Failed", *DEADLINE), [], JobPhase.FAILED, "DeadlineExceeded"),
     ("deadline, never scheduled", job("Failed", *DEADLINE), [pod(node=None, conditions=[UNSCHEDULED])],

@@ -38,6 +38,12 @@ def test_the_job_ends_in_time_is_not_repeated_and_leaves_nothing_behind() -> Non
     assert (spec["activeDeadlineSeconds"], spec["backoffLimit"], spec["ttlSecondsAfterFinished"]) == (300, 0, 86_400)
 
 
+def test_the_job_fails_at_the_first_disruption_and_says_so() -> None:
+    [rule] = made()["spec"]["podFailurePolicy"]["rules"]
+    assert rule["action"] == "FailJob"
+    assert [each["type"] for each in rule["onPodConditions"]] == ["DisruptionTarget"]
+
+
 def test_the_pod_carries_our_marks_and_none_of_the_runs() -> None:
     marks = made()["spec"]["template"]["metadata"]
     assert marks["labels"] == LABELS

@@ -13,6 +13,9 @@ PULL_FAILURES = ("ImagePullBackOff", "ErrImagePull", "InvalidImageName", "ErrIma
 NO_POD_AFTER_S = 60.0
 """A Job's controller makes its pod within seconds; after this it is being refused."""
 
+BY_OUR_POLICY = "PodFailurePolicy"
+"""Why a Job failed whose pod was a DisruptionTarget: the one rule that profiling Jobs have."""
+
 START_FAILURES = ("CreateContainerConfigError", "CreateContainerError", "RunContainerError")
 
 
@@ -102,11 +105,9 @@ def _result(pod: Manifest | None) -> str | None:
 
 def _why_failed(condition: Manifest, pod: Manifest | None) -> tuple[str, str]:
     status = (pod or {}).get("status", {})
-    if status.get("reason") == "Evicted":
-        return (
-            "JobEvicted",
-            f"its pod was evicted: {status.get('message', 'no message')}; it runs at low priority, so retry",
-        )
+    if status.get("reason") == "Evicted" or condition.get("reason") == BY_OUR_POLICY:
+        said = status.get("message") or condition.get("message", "no message")
+        return "JobEvicted", f"its pod was evicted or preempted: {said}; it runs at low priority, and is tried again"
     waiting = _why_waiting(pod) if pod else None
     if condition.get("reason") == "DeadlineExceeded":
         if waiting is not None:
