@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 
 from mfu_operator.errors import Unreadable
-from mfu_operator.model.masking import masked
-from mfu_operator.trace import answer, compact, formats, markdown
+from mfu_operator.trace import answer, compact, formats
 from mfu_operator.trace.analyze import answer_of, mean_account, read_all
 
 UNREADABLE = 3
@@ -74,6 +73,8 @@ def _answer(
     if output == "json":
         return answer.encode(found), account
     if output == "markdown":
+        from mfu_operator.trace import markdown
+
         return markdown.answer_page(found), account
     from mfu_operator.cli import render  # rich takes as long to import as a small trace to analyse
 
@@ -83,6 +84,8 @@ def _answer(
 def _last_words(recorder_log: Path | None) -> str:
     if recorder_log is None or not recorder_log.is_file():
         return ""
+    from mfu_operator.model.masking import masked  # many patterns to compile, for what rarely happens
+
     said = masked(recorder_log.read_text(encoding="utf-8", errors="replace")[-READ_WORDS:].strip())
     return f"; the recorder's last words: {said[-LAST_WORDS:]}" if said else "; the recorder said nothing"
 

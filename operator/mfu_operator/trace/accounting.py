@@ -13,6 +13,7 @@ import numpy as np
 from mfu_operator.model.account import PARTS
 from mfu_operator.model.trace import NONE, DeviceOps, Ints, Spans, Trace
 from mfu_operator.trace import intervals
+from mfu_operator.trace.distinct import used
 from mfu_operator.trace.intervals import EMPTY, TimeSet
 from mfu_operator.trace.range_names import select
 from mfu_operator.trace.steps import Steps
@@ -112,7 +113,7 @@ def _explain_idle(trace: Trace, ops: DeviceOps, gaps: _Gaps, steps: Steps, parts
     _add(parts, step[~known], UNKNOWN, (gaps.end - gaps.start)[~known])
     _add(parts, step[known], LAUNCH, (gaps.end - issued)[known])
     thread = _at(trace.calls.thread, launch)
-    for one in np.unique(thread[known]):
+    for one in used(thread[known]):
         mine = known & (thread == one)
         _explain_host(trace, int(one), gaps.start[mine], issued[mine], step[mine], parts)
 

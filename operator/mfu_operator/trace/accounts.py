@@ -8,6 +8,7 @@ from mfu_operator.errors import Unreadable
 from mfu_operator.model.account import PARTS, StepAccount
 from mfu_operator.model.trace import NONE, DeviceOps, Ints, Trace
 from mfu_operator.trace import accounting, device_facts, host_account, host_facts
+from mfu_operator.trace.distinct import distinct
 from mfu_operator.trace.ranks import Collectives, collectives
 from mfu_operator.trace.steps import Steps, find_steps, span
 
@@ -36,7 +37,7 @@ def accounts(trace: Trace, step_range: str | None = None) -> tuple[DeviceAccount
     Raises:
         Unreadable: NothingRecorded where there are neither operations nor step ranges, NoSuchRange.
     """
-    devices = np.unique(trace.ops.device)
+    devices = distinct(trace.ops.device)
     if len(devices):
         return tuple(_device_account(trace, int(device), step_range) for device in devices)
     return (_thread_account(trace, step_range),)

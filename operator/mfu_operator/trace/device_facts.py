@@ -8,6 +8,7 @@ from mfu_operator.model.account import KernelTotal
 from mfu_operator.model.trace import NONE, DeviceOps, Flags, Ints, Spans, Trace, column
 from mfu_operator.trace import kernels
 from mfu_operator.trace.accounting import COMMUNICATION, D2D, D2H, H2D
+from mfu_operator.trace.distinct import distinct
 from mfu_operator.trace.host_facts import Facts
 from mfu_operator.trace.range_names import select
 from mfu_operator.trace.steps import Steps
@@ -109,8 +110,8 @@ def _of_driver(trace: Trace, ops: DeviceOps) -> Spans:
     launch = ops.launch[ops.launch != NONE]
     if not len(launch):
         return Spans()
-    processes = np.unique(trace.processes[trace.calls.thread[launch]])
-    return trace.calls.where(np.isin(trace.processes[trace.calls.thread], processes))
+    processes = distinct(trace.processes[trace.calls.thread[launch]])
+    return trace.calls.where(np.isin(trace.processes, processes)[trace.calls.thread])
 
 
 def _mark_facts(trace: Trace, steps: Steps, counted: Sequence[int]) -> Facts:

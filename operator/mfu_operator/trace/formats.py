@@ -5,7 +5,17 @@ from pathlib import Path
 
 from mfu_operator.errors import Unreadable
 from mfu_operator.model.trace import Trace
-from mfu_operator.trace import kineto_json, nsys_sqlite
+
+SQLITE_MAGIC = b"SQLite format 3\x00"
+KINETO_MARKS = (
+    b'"traceEvents"',
+    b'"schemaVersion"',
+    b'"deviceProperties"',
+    b'"distributedInfo"',
+    b'"ph"',
+    b'"metadata"',
+)
+"""Keys near the beginning of a Kineto trace: other JSON beside it is none."""
 
 NSYS_REPORT_MAGICS = (b"NSYSREP", b"QDSTRM", b"\x1f\x8b\x08\x08nsys")
 GZIP = b"\x1f\x8b"
@@ -38,7 +48,14 @@ def _files(path: Path) -> tuple[Path, ...]:
 def is_trace(path: Path) -> bool:
     """Whether the file's content looks like a trace that can be read here."""
     head = head_of(path)
-    return head.startswith(nsys_sqlite.MAGIC) or kineto_json.looks_like(head)
+    return head.startswith(SQLITE_MAGIC) or _may_be_kineto(head)
+
+
+def _may_be_kineto(head: bytes) -> bool:
+    start = head.lstrip()
+    if head.startswith(GZIP) or start.startswith(b"["):
+        return True
+    return start.startswith(b"{") and any(mark in head for mark in KINETO_MARKS)
 
 
 def is_report(path: Path) -> bool:
@@ -54,10 +71,14 @@ def read(path: Path) -> Trace:
             to do.
     """
     head = head_of(path)
-    if head.startswith(nsys_sqlite.MAGIC):
-        return nsys_sqlite.read_nsys(path)
-    if kineto_json.looks_like(head):
-        return kineto_json.read_kineto(path)
+    if head.startswith(SQLITE_MAGIC):
+        from mfu_operator.trace.nsys_sqlite import read_nsys  # a reader costs more to import than a small trace
+
+        return read_nsys(path)
+    if _may_be_kineto(head):
+        from mfu_operator.trace.kineto_json import read_kineto
+
+        return read_kineto(path)
     if is_report(path):
         raise Unreadable("NeedsExport", f"{path}: export it first: nsys export --type=sqlite {path.name}")
     raise Unreadable(

@@ -12,6 +12,7 @@ from mfu_operator.model.account import PARTS
 from mfu_operator.model.trace import Ints, Spans, Trace, column
 from mfu_operator.trace import intervals
 from mfu_operator.trace.accounting import HOST, on_thread
+from mfu_operator.trace.distinct import used
 from mfu_operator.trace.range_names import meaning
 from mfu_operator.trace.steps import Steps
 
@@ -40,7 +41,7 @@ def range_totals(trace: Trace, steps: Steps, counted: Sequence[int]) -> dict[str
     windows = [(int(steps.start[index]), int(steps.end[index])) for index in counted]
     spans = on_thread(trace.ranges, steps.thread)
     totals: dict[str, float] = {}
-    for name in np.unique(spans.name):
+    for name in used(spans.name):
         mine = spans.name == name
         times = intervals.union(spans.start[mine], spans.end[mine])
         inside = intervals.within(times, column([low for low, _ in windows]), column([high for _, high in windows]))

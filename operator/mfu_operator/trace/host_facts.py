@@ -10,6 +10,7 @@ import numpy as np
 from mfu_operator.model.trace import Ints, Spans, Trace, column
 from mfu_operator.trace import intervals
 from mfu_operator.trace.accounting import on_thread
+from mfu_operator.trace.distinct import distinct, used
 from mfu_operator.trace.intervals import TimeSet
 from mfu_operator.trace.range_names import select
 from mfu_operator.trace.steps import Steps
@@ -63,7 +64,7 @@ def _per_step(lengths: Ints) -> Facts:
 def rhythm(lengths: Ints) -> int | None:
     """Every how many steps a long wait comes, where it comes at least twice, evenly, and not between."""
     peaks = np.flatnonzero(lengths > PEAK * max(float(np.median(lengths)), lengths.max() / 10))
-    distances = np.unique(np.diff(peaks))
+    distances = distinct(np.diff(peaks))
     if len(peaks) < 2 or len(distances) != 1 or distances[0] < 2:
         return None
     return int(distances[0])
@@ -71,7 +72,7 @@ def rhythm(lengths: Ints) -> int | None:
 
 def _loader(trace: Trace, ranges: Spans) -> Facts:
     """PyTorch names its two iterators."""
-    names = {trace.names[one] for one in np.unique(ranges.name)}
+    names = {trace.names[one] for one in used(ranges.name)}
     if any("_SingleProcessDataLoaderIter" in one for one in names):
         return {"loader": "inline", "loaderThreads": 0.0}
     return {"loader": "workers"} if any("_MultiProcessingDataLoaderIter" in one for one in names) else {}
@@ -119,7 +120,7 @@ def _loading_threads(trace: Trace, steps: Steps) -> int:
     seen: set[int] = set()
     for spans in (ranges, calls):
         during = spans.where((spans.end > low) & (spans.start < high))
-        seen |= {int(one) for one in np.unique(during.thread)}
+        seen |= {int(one) for one in used(during.thread)}
     return len(seen - {int(column([steps.thread or 0])[0])})
 
 
@@ -131,7 +132,7 @@ def _helpers(trace: Trace, steps: Steps, counted: Sequence[int]) -> Facts:
         return {}
     start, end = _windows(steps, counted)
     waiting, whole = 0, 0
-    for thread in np.unique(ranges.thread):
+    for thread in used(ranges.thread):
         mine = on_thread(ranges, int(thread))
         loading = intervals.union(mine.start, mine.end)
         calls = select(

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mfu_operator.model.trace import Flags, Ints, column
+from mfu_operator.trace.distinct import distinct
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ def intersect(left: TimeSet, right: TimeSet) -> TimeSet:
     """What is in both sets."""
     if not len(left.start) or not len(right.start):
         return EMPTY
-    edges = np.unique(np.concatenate((left.start, left.end, right.start, right.end)))
+    edges = distinct(np.concatenate((left.start, left.end, right.start, right.end)))
     inside = covers(left, edges[:-1]) & covers(right, edges[:-1])
     return union(edges[:-1][inside], edges[1:][inside])
 

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
+from pathlib import Path
 
 from mfu_operator.model.account import PARTS
 
@@ -31,7 +31,7 @@ class KernelRule:
 @cache
 def rules() -> tuple[KernelRule, ...]:
     """The table, in the order in which rules are tried."""
-    text = resources.files(__package__).joinpath("kernels.tsv").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("kernels.tsv").read_text(encoding="utf-8")
     rows = (line.split("\t") for line in text.splitlines() if line and not line.startswith("#"))
     return tuple(
         KernelRule(column, verdict, re.compile(pattern), example) for column, verdict, pattern, example in rows

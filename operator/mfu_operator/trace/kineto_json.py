@@ -18,11 +18,8 @@ from mfu_operator.model.trace import NONE, DeviceOps, Flags, Ints, Spans, Trace,
 from mfu_operator.trace.accounting import COMPUTE, D2D, D2H, H2D, MEMSET
 from mfu_operator.trace.joins import join
 from mfu_operator.trace.kernels import part_of
-from mfu_operator.trace.kineto_stream import GZIP, KinetoStream, cleaned, last_boundary
+from mfu_operator.trace.kineto_stream import KinetoStream, cleaned, last_boundary
 from mfu_operator.trace.range_names import is_range, meaning
-
-MARKS = (b'"traceEvents"', b'"schemaVersion"', b'"deviceProperties"', b'"distributedInfo"', b'"ph"', b'"metadata"')
-"""Keys near the beginning of such a trace: other JSON beside it is none."""
 
 DEVICE = ("kernel", "Kernel", "gpu_memcpy", "Memcpy", "gpu_memset", "Memset", "concurrent_kernel")
 CALLS = ("cuda_runtime", "Runtime", "cuda_driver", "hip_runtime", "xpu_runtime", "mtia_runtime", "privateuse1_runtime")
@@ -69,14 +66,6 @@ class _Document(msgspec.Struct):
 
 _EVENTS = msgspec.json.Decoder(list[_Event])
 _DOCUMENT = msgspec.json.Decoder(_Document)
-
-
-def looks_like(head: bytes) -> bool:
-    """Whether a file that begins so may be one: JSON, plain or in gzip."""
-    start = head.lstrip()
-    if head.startswith(GZIP) or start.startswith(b"["):
-        return True
-    return start.startswith(b"{") and any(mark in head for mark in MARKS)
 
 
 def read_kineto(path: Path) -> Trace:

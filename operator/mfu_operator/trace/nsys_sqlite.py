@@ -1,8 +1,9 @@
 """Reads an nsys SQLite export of any schema from 2022.4 on: tables and columns are probed, never assumed."""
 
-import re
 import sqlite3
 from collections.abc import Mapping, Sequence
+from functools import reduce
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
@@ -10,19 +11,18 @@ import numpy as np
 from mfu_operator.errors import Unreadable
 from mfu_operator.model.trace import NONE, DeviceOps, Flags, Ints, Spans, Trace, column
 from mfu_operator.trace.accounting import COMPUTE, D2D, D2H, H2D, MEMSET
+from mfu_operator.trace.distinct import used, with_places
 from mfu_operator.trace.joins import join
 from mfu_operator.trace.kernels import part_of
 from mfu_operator.trace.nsys_about import About, read_about
 from mfu_operator.trace.range_names import meaning, select
 
-MAGIC = b"SQLite format 3\x00"
-
 FETCH_ROWS = 200_000
-"""Rows held as Python objects at a time: 30 MB at most for the widest query."""
+"""Rows turned into columns at a time: 25 MB for the widest query."""
 
 PUSH_POP, START_END = 59, 60
-OPERATOR_SUFFIX = re.compile(r", (?:op_id|seq|sizes|input_op_ids) = ")
-"""After an operator's name in the ranges of torch.autograd.profiler.emit_nvtx: it makes every name another one."""
+OPERATOR_SUFFIXES = (", op_id = ", ", seq = ", ", sizes = ", ", input_op_ids = ")
+"""After an operator's name in the ranges of torch.autograd.profiler.emit_nvtx: they make every name another one."""
 
 COPY_PARTS = {1: H2D, 2: D2H, 8: D2D, 10: D2D}
 """CUPTI copy kinds; those with arrays (3 to 7) stay on the device or are rare, and count as d2d."""
@@ -65,7 +65,7 @@ class _Reader:
         self._connection = connection
         self._path = path
         self._tables = _columns(connection)
-        self._strings: dict[int, str] = {}
+        self._strings: Mapping[int, bytes] = {}
         self._names: dict[str, int] = {}
         self._threads: dict[int, int] = {}
         self._warnings: list[str] = []
@@ -99,34 +99,40 @@ class _Reader:
             missing=tuple(sorted(WANTED - self._tables.keys())),
         )
 
-    def _string_table(self) -> dict[int, str]:
+    def _string_table(self) -> Mapping[int, bytes]:
+        """As bytes: the few that are used are decoded when they are."""
         if not {"id", "value"} <= self._tables.get("StringIds", frozenset()):
             return {}
-        return {int(key): str(value) for key, value in self._connection.execute("SELECT id, value FROM StringIds")}
+        return dict(self._connection.execute("SELECT id, CAST(value AS BLOB) FROM StringIds"))
 
-    def _integers(self, table: str, columns: Sequence[str]) -> list[Ints]:
+    def _text(self, string: int) -> str:
+        """A string by its id; one that the string table lacks is named by its number."""
+        found = self._strings.get(string)
+        return f"string {string}" if found is None else found.decode("utf-8", "replace")
+
+    def _integers(self, table: str, columns: Sequence[str], where: str = "") -> list[Ints]:
         """Columns as integers; one that the schema does not have, or a value that is absent, is NONE."""
         present = self._tables[table]
         listed = ", ".join(
             f'CAST(COALESCE("{name}", {NONE}) AS INTEGER)' if name in present else str(NONE) for name in columns
         )
-        cursor = self._connection.execute(f'SELECT {listed} FROM "{table}"')
-        chunks = [np.empty((0, len(columns)), dtype=np.int64)]
-        while rows := cursor.fetchmany(FETCH_ROWS):
-            chunks.append(np.array(rows, dtype=np.int64))
-        return list(np.concatenate(chunks).T)
+        cursor = self._connection.execute(f'SELECT {listed} FROM "{table}" {where}')
+        chunks = [np.empty((len(columns), 0), dtype=np.int64)]
+        while len(flat := np.fromiter(chain.from_iterable(islice(cursor, FETCH_ROWS)), dtype=np.int64)):
+            chunks.append(flat.reshape(-1, len(columns)).T)
+        return list(np.concatenate(chunks, axis=1))
 
     def _name(self, text: str) -> int:
         return self._names.setdefault(text, len(self._names))
 
     def _name_of_ids(self, ids: Ints) -> Ints:
-        """The names of string ids; an id that the string table lacks is named by its number."""
-        used, place = np.unique(ids, return_inverse=True)
-        return column([self._name(str(self._strings.get(int(one), f"string {one}"))) for one in used])[place]
+        """The names of string ids."""
+        once, place = with_places(ids)
+        return column([self._name(self._text(int(one))) for one in once])[place]
 
     def _thread_index(self, global_tids: Ints) -> Ints:
-        used, place = np.unique(global_tids, return_inverse=True)
-        return column([self._threads.setdefault(int(one), len(self._threads)) for one in used])[place]
+        once, place = with_places(global_tids)
+        return column([self._threads.setdefault(int(one), len(self._threads)) for one in once])[place]
 
     def _spans(self, table: str) -> Spans:
         if table not in self._tables:
@@ -211,33 +217,38 @@ class _Reader:
         )
         name = self._name_of_ids(np.where(long != NONE, long, short))
         names = tuple(self._names)
-        used, place = np.unique(name, return_inverse=True)
-        part = column([part_of(names[one]) for one in used])[place]
+        part_by_name = np.zeros(len(names), dtype=np.int64)
+        for one in used(name):
+            part_by_name[one] = part_of(names[one])
         zero = np.zeros(rows, dtype=np.int64)
-        return part, name, zero, zero, np.abs(np.prod(np.stack(grid), axis=0))
+        return part_by_name[name], name, zero, zero, np.abs(reduce(np.multiply, grid))
 
     def _ranges(self) -> Spans:
         have = self._tables.get("NVTX_EVENTS", frozenset())
         if not have >= RANGE_COLUMNS:
             return Spans()
-        listed = [f'"{one}"' if one in have else "NULL" for one in ("text", "textId")]
-        cursor = self._connection.execute(
-            f'SELECT CAST(start AS INTEGER), CAST("end" AS INTEGER), CAST(globalTid AS INTEGER), {", ".join(listed)} '
-            f'FROM NVTX_EVENTS WHERE eventType IN ({PUSH_POP}, {START_END}) AND "end" >= start AND globalTid NOT NULL'
-        )
-        rows: list[tuple[int, int, int, int]] = []
-        for start, end, thread, text, text_id in cursor:
-            named = text if text is not None else self._strings.get(text_id, f"string {text_id}")
-            rows.append((start, end, thread, self._range_name(str(named))))
-        if not rows:
-            return Spans()
-        columns = np.array(rows, dtype=np.int64).T
-        return Spans(columns[0], columns[1], self._thread_index(columns[2]), columns[3])
+        where = f'WHERE eventType IN ({PUSH_POP}, {START_END}) AND "end" >= start AND globalTid NOT NULL'
+        start, end, thread, string = self._integers("NVTX_EVENTS", ("start", "end", "globalTid", "textId"), where)
+        return Spans(start, end, self._thread_index(thread), self._range_names(string, where))
+
+    def _range_names(self, strings: Ints, where: str) -> Ints:
+        """The names of ranges: the text where there is one, else that of the string id."""
+        names = np.full(len(strings), NONE, dtype=np.int64)
+        if "text" in self._tables["NVTX_EVENTS"]:
+            texts = self._connection.execute(f"SELECT CAST(text AS BLOB) FROM NVTX_EVENTS {where}")
+            found = (NONE if text is None else self._range_name(text.decode("utf-8", "replace")) for (text,) in texts)
+            names = np.fromiter(found, dtype=np.int64)
+        rest = names == NONE
+        once, place = with_places(strings[rest])
+        names[rest] = column([self._range_name(self._text(int(one))) for one in once])[place]
+        return names
 
     def _range_name(self, text: str) -> int:
         """The index of a range's name, without what makes each call's another one."""
-        plain = text if ", " not in text else OPERATOR_SUFFIX.split(text, maxsplit=1)[0]
-        return self._name(plain)
+        if ", " in text:
+            for suffix in OPERATOR_SUFFIXES:
+                text = text.partition(suffix)[0]
+        return self._name(text)
 
     def _device_expected(self, calls: Spans, about: About) -> bool:
         launched = select(calls, tuple(self._names), "cuda", "launch", "graph")

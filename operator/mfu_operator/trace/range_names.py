@@ -4,11 +4,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
+from pathlib import Path
 
 import numpy as np
 
-from mfu_operator.model.trace import Spans, column
+from mfu_operator.model.trace import Spans
+from mfu_operator.trace.distinct import used
 
 TRANSPARENT = "-"
 
@@ -26,7 +27,7 @@ class NameRule:
 @cache
 def rules() -> tuple[NameRule, ...]:
     """The table, in the order in which rules are tried."""
-    text = resources.files(__package__).joinpath("range_names.tsv").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("range_names.tsv").read_text(encoding="utf-8")
     rows = (line.split("\t") for line in text.splitlines() if line and not line.startswith("#"))
     return tuple(
         NameRule(where, meaning, re.compile(pattern, re.I), example) for where, meaning, pattern, example in rows
@@ -52,6 +53,7 @@ def is_range(name: str) -> bool:
 
 def select(spans: Spans, names: Sequence[str], where: str, *meanings: str) -> Spans:
     """The spans whose name means one of `meanings`."""
-    used = np.unique(spans.name)
-    wanted = [int(index) for index in used if meaning(where, names[index]) in meanings]
-    return spans.where(np.isin(spans.name, column(wanted)))
+    wanted = np.zeros(len(names), dtype=np.bool_)
+    for index in used(spans.name):
+        wanted[index] = meaning(where, names[index]) in meanings
+    return spans.where(wanted[spans.name])

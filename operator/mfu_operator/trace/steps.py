@@ -95,8 +95,7 @@ def _of_process(trace: Trace, ranges: Spans, process: int | None) -> Spans:
 
 
 def _of_one_thread(trace: Trace, ranges: Spans) -> Spans:
-    threads, counts = np.unique(ranges.thread, return_counts=True)
-    return ranges.where(ranges.thread == threads[np.argmax(counts)])
+    return ranges.where(ranges.thread == np.argmax(np.bincount(ranges.thread)))
 
 
 def _windows(trace: Trace, ranges: Spans) -> Steps:
