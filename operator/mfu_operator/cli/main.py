@@ -1,5 +1,6 @@
 """`kubectl mfu`: one command, one word each for what a person asks."""
 
+import gc
 import sys
 from collections.abc import Mapping
 from importlib import import_module
@@ -58,6 +59,7 @@ def cli() -> None:
 
 def main() -> None:
     """Run; an error that has a reason is one line on stderr."""
+    gc.disable()  # a command lives for seconds and leaves no cycles behind that matter
     try:
         cli()
     except MfuError as error:

@@ -15,14 +15,14 @@ from mfu_operator.trace.distinct import used, with_places
 from mfu_operator.trace.joins import join
 from mfu_operator.trace.kernels import part_of
 from mfu_operator.trace.nsys_about import About, read_about
-from mfu_operator.trace.range_names import meaning, select
+from mfu_operator.trace.range_names import mean, select
 
 FETCH_ROWS = 200_000
 """Rows turned into columns at a time: 25 MB for the widest query."""
 
 PUSH_POP, START_END = 59, 60
-OPERATOR_SUFFIXES = (", op_id = ", ", seq = ", ", sizes = ", ", input_op_ids = ")
-"""After an operator's name in the ranges of torch.autograd.profiler.emit_nvtx: they make every name another one."""
+OF_ONE_CALL = (b"op_id = ", b"seq = ", b"sizes = ", b"input_op_ids = ")
+"""After an operator's name and a comma in the ranges of torch.autograd.profiler.emit_nvtx."""
 
 COPY_PARTS = {1: H2D, 2: D2H, 8: D2D, 10: D2D}
 """CUPTI copy kinds; those with arrays (3 to 7) stay on the device or are rare, and count as d2d."""
@@ -67,6 +67,7 @@ class _Reader:
         self._tables = _columns(connection)
         self._strings: Mapping[int, bytes] = {}
         self._names: dict[str, int] = {}
+        self._spellings: dict[bytes, int] = {}
         self._threads: dict[int, int] = {}
         self._warnings: list[str] = []
 
@@ -105,10 +106,10 @@ class _Reader:
             return {}
         return dict(self._connection.execute("SELECT id, CAST(value AS BLOB) FROM StringIds"))
 
-    def _text(self, string: int) -> str:
+    def _string(self, key: int) -> bytes:
         """A string by its id; one that the string table lacks is named by its number."""
-        found = self._strings.get(string)
-        return f"string {string}" if found is None else found.decode("utf-8", "replace")
+        found = self._strings.get(key)
+        return b"string %d" % key if found is None else found
 
     def _integers(self, table: str, columns: Sequence[str], where: str = "") -> list[Ints]:
         """Columns as integers; one that the schema does not have, or a value that is absent, is NONE."""
@@ -122,13 +123,18 @@ class _Reader:
             chunks.append(flat.reshape(-1, len(columns)).T)
         return list(np.concatenate(chunks, axis=1))
 
-    def _name(self, text: str) -> int:
-        return self._names.setdefault(text, len(self._names))
+    def _name(self, text: bytes) -> int:
+        """The index of a name."""
+        known = self._spellings.get(text)
+        if known is None:
+            known = self._names.setdefault(text.decode("utf-8", "replace"), len(self._names))
+            self._spellings[text] = known
+        return known
 
     def _name_of_ids(self, ids: Ints) -> Ints:
         """The names of string ids."""
         once, place = with_places(ids)
-        return column([self._name(self._text(int(one))) for one in once])[place]
+        return column([self._name(self._string(int(one))) for one in once])[place]
 
     def _thread_index(self, global_tids: Ints) -> Ints:
         once, place = with_places(global_tids)
@@ -172,55 +178,49 @@ class _Reader:
     def _device_table(self, table: str, calls: Spans, call_keys: Ints) -> DeviceOps:
         if table not in self._tables:
             return DeviceOps()
-        start, end, device, stream, process, correlation, node = self._integers(
-            table, ("start", "end", "deviceId", "streamId", "globalPid", "correlationId", "graphNodeId")
+        start, end, device, stream, process, correlation, node, *own = self._integers(
+            table, (*OP_COLUMNS, *OWN_COLUMNS.get(table, ()))
         )
         keep = self._sound(table, start, end)
         if "globalPid" not in self._tables[table]:
             call_keys = _key(np.zeros(len(call_keys), dtype=np.int64), call_keys & CORRELATION_MASK)
             process = np.zeros(len(process), dtype=np.int64)
         launch = join(_key(process, correlation), call_keys)
-        part, name, size, pageable, shape = self._particulars(table, len(start))
+        part, name, size, pageable, shape = self._particulars(table, len(start), own)
         graph = (node > 0) | self._is_graph_launch(calls, launch) | (table == "CUPTI_ACTIVITY_KIND_GRAPH_TRACE")
         columns = (start, end, device, stream, part, name, launch, size, pageable, shape, graph.astype(np.int64))
         return DeviceOps(*(one[keep] for one in columns))
 
     def _is_graph_launch(self, calls: Spans, launch: Ints) -> Flags:
-        names = tuple(self._names)
-        graph = column([int(meaning("cuda", name) == "graph") for name in names] or [0])
         if not len(calls):
             return np.zeros(len(launch), dtype=np.bool_)
-        by_graph: Flags = (launch != NONE) & (graph[calls.name[np.maximum(launch, 0)]] == 1)
-        return by_graph
+        by_graph: Flags = mean(calls, tuple(self._names), "cuda", "graph")[calls.name]
+        return (launch != NONE) & by_graph[launch]
 
-    def _particulars(self, table: str, rows: int) -> tuple[Ints, Ints, Ints, Ints, Ints]:
-        """(part, name, bytes, pageable, shape) of a table's rows."""
+    def _particulars(self, table: str, rows: int, own: Sequence[Ints]) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+        """(part, name, bytes, pageable, shape) of a table's rows, from its own columns."""
         zero = np.zeros(rows, dtype=np.int64)
         if table == "CUPTI_ACTIVITY_KIND_KERNEL":
-            return self._kernel_particulars(rows)
+            return self._kernel_particulars(*own)
         if table == "CUPTI_ACTIVITY_KIND_MEMCPY":
-            kind, size, source, target = self._integers(table, ("copyKind", "bytes", "srcKind", "dstKind"))
+            kind, size, source, target = own
             part = np.full(rows, D2D, dtype=np.int64)
             for code, meant in COPY_PARTS.items():
                 part[kind == code] = meant
             pageable = ((source == PAGEABLE_KIND) | (target == PAGEABLE_KIND)).astype(np.int64)
-            return part, zero + self._name("memcpy"), np.maximum(size, 0), pageable, zero
+            return part, zero + self._name(b"memcpy"), np.maximum(size, 0), pageable, zero
         if table == "CUPTI_ACTIVITY_KIND_MEMSET":
-            (size,) = self._integers(table, ("bytes",))
-            return zero + MEMSET, zero + self._name("memset"), np.maximum(size, 0), zero, zero
-        return zero + COMPUTE, zero + self._name("CUDA graph"), zero, zero, zero
+            (size,) = own
+            return zero + MEMSET, zero + self._name(b"memset"), np.maximum(size, 0), zero, zero
+        return zero + COMPUTE, zero + self._name(b"CUDA graph"), zero, zero, zero
 
-    def _kernel_particulars(self, rows: int) -> tuple[Ints, Ints, Ints, Ints, Ints]:
-        table = "CUPTI_ACTIVITY_KIND_KERNEL"
-        long, short, *grid = self._integers(
-            table, ("demangledName", "shortName", "gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ")
-        )
+    def _kernel_particulars(self, long: Ints, short: Ints, *grid: Ints) -> tuple[Ints, Ints, Ints, Ints, Ints]:
         name = self._name_of_ids(np.where(long != NONE, long, short))
         names = tuple(self._names)
         part_by_name = np.zeros(len(names), dtype=np.int64)
         for one in used(name):
             part_by_name[one] = part_of(names[one])
-        zero = np.zeros(rows, dtype=np.int64)
+        zero = np.zeros(len(name), dtype=np.int64)
         return part_by_name[name], name, zero, zero, np.abs(reduce(np.multiply, grid))
 
     def _ranges(self) -> Spans:
@@ -236,25 +236,41 @@ class _Reader:
         names = np.full(len(strings), NONE, dtype=np.int64)
         if "text" in self._tables["NVTX_EVENTS"]:
             texts = self._connection.execute(f"SELECT CAST(text AS BLOB) FROM NVTX_EVENTS {where}")
-            found = (NONE if text is None else self._range_name(text.decode("utf-8", "replace")) for (text,) in texts)
+            found = (NONE if text is None else self._range_name(text) for (text,) in texts)
             names = np.fromiter(found, dtype=np.int64)
         rest = names == NONE
         once, place = with_places(strings[rest])
-        names[rest] = column([self._range_name(self._text(int(one))) for one in once])[place]
+        names[rest] = column([self._range_name(self._string(int(one))) for one in once])[place]
         return names
 
-    def _range_name(self, text: str) -> int:
+    def _range_name(self, text: bytes) -> int:
         """The index of a range's name, without what makes each call's another one."""
-        if ", " in text:
-            for suffix in OPERATOR_SUFFIXES:
-                text = text.partition(suffix)[0]
-        return self._name(text)
+        plain, comma, rest = text.partition(b", ")
+        while comma and not rest.startswith(OF_ONE_CALL):
+            more, comma, rest = rest.partition(b", ")
+            plain += b", " + more
+        return self._name(plain)
 
     def _device_expected(self, calls: Spans, about: About) -> bool:
         launched = select(calls, tuple(self._names), "cuda", "launch", "graph")
         return bool(len(launched)) or about.device_tracing_failed
 
 
+OP_COLUMNS = ("start", "end", "deviceId", "streamId", "globalPid", "correlationId", "graphNodeId")
+OWN_COLUMNS: Mapping[str, Sequence[str]] = {
+    "CUPTI_ACTIVITY_KIND_KERNEL": (
+        "demangledName",
+        "shortName",
+        "gridX",
+        "gridY",
+        "gridZ",
+        "blockX",
+        "blockY",
+        "blockZ",
+    ),
+    "CUPTI_ACTIVITY_KIND_MEMCPY": ("copyKind", "bytes", "srcKind", "dstKind"),
+    "CUPTI_ACTIVITY_KIND_MEMSET": ("bytes",),
+}
 RANGE_COLUMNS = frozenset({"start", "end", "eventType", "globalTid"})
 WANTED = frozenset({"CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS"})
 CORRELATION_MASK = (1 << 32) - 1

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mfu_operator.model.trace import Spans
+from mfu_operator.model.trace import Flags, Spans
 from mfu_operator.trace.distinct import used
 
 TRANSPARENT = "-"
@@ -53,7 +53,12 @@ def is_range(name: str) -> bool:
 
 def select(spans: Spans, names: Sequence[str], where: str, *meanings: str) -> Spans:
     """The spans whose name means one of `meanings`."""
-    wanted = np.zeros(len(names), dtype=np.bool_)
+    return spans.where(mean(spans, names, where, *meanings)[spans.name])
+
+
+def mean(spans: Spans, names: Sequence[str], where: str, *meanings: str) -> Flags:
+    """For each of `names` whether it means one of `meanings`; not for one that no span has."""
+    found = np.zeros(len(names), dtype=np.bool_)
     for index in used(spans.name):
-        wanted[index] = meaning(where, names[index]) in meanings
-    return spans.where(wanted[spans.name])
+        found[index] = meaning(where, names[index]) in meanings
+    return found
