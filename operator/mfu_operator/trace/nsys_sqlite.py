@@ -194,8 +194,9 @@ class _Reader:
     def _is_graph_launch(self, calls: Spans, launch: Ints) -> Flags:
         if not len(calls):
             return np.zeros(len(launch), dtype=np.bool_)
-        by_graph: Flags = mean(calls, tuple(self._names), "cuda", "graph")[calls.name]
-        return (launch != NONE) & by_graph[launch]
+        graph = mean(calls, tuple(self._names), "cuda", "graph")
+        by_graph: Flags = (launch != NONE) & graph[calls.name][launch]
+        return by_graph
 
     def _particulars(self, table: str, rows: int, own: Sequence[Ints]) -> tuple[Ints, Ints, Ints, Ints, Ints]:
         """(part, name, bytes, pageable, shape) of a table's rows, from its own columns."""
