@@ -79,7 +79,11 @@ def _thread_account(trace: Trace, step_range: str | None) -> DeviceAccount:
         return _lost_device(trace, steps)
     parts = host_account.account_ranges(trace, steps)
     base = _mean(trace, steps, parts, "nvtx", "no device activity was recorded: the account is of host ranges")
-    mean = replace(base, ranges_ns=host_account.range_totals(trace, steps, steps.counted))
+    mean = replace(
+        base,
+        communication_total_ns=base.parts_ns["communication"],
+        ranges_ns=host_account.range_totals(trace, steps, steps.counted),
+    )
     return DeviceAccount(None, steps, parts, mean)
 
 

@@ -68,7 +68,7 @@ def device_facts(trace: Trace, ops: DeviceOps, steps: Steps, totals: Sequence[Ke
     facts |= _copy_facts(ops, chosen, len(counted))
     facts |= _call_facts(trace, ops, steps, counted)
     facts |= _mark_facts(trace, steps, counted)
-    facts["gridBlocks"] = float(ops.shape[chosen].sum()) / len(counted)
+    facts["gridBlocks"] = float(ops.shape[chosen].sum(dtype=np.float64)) / len(counted)
     graph = chosen & (ops.graph == 1)
     if graph.any():
         facts["graphNs"] = float((ops.end - ops.start)[graph].sum()) / len(counted)
@@ -86,7 +86,7 @@ def _copy_facts(ops: DeviceOps, chosen: Flags, count: int) -> Facts:
     for part, word in COPIES.items():
         mine = chosen & (ops.part == part)
         facts[f"{word}Calls"] = float(mine.sum()) / count
-        facts[f"{word}Bytes"] = float(ops.size[mine].sum()) / count
+        facts[f"{word}Bytes"] = float(ops.size[mine].sum(dtype=np.float64)) / count
         facts[f"{word}TotalNs"] = float(length[mine].sum()) / count
     facts["pageableNs"] = float(length[chosen & (ops.pageable == 1)].sum()) / count
     return facts

@@ -2,7 +2,6 @@
 
 import sqlite3
 from collections.abc import Mapping, Sequence
-from functools import reduce
 from itertools import chain, islice
 from pathlib import Path
 
@@ -24,9 +23,16 @@ PUSH_POP, START_END = 59, 60
 OF_ONE_CALL = (b"op_id = ", b"seq = ", b"sizes = ", b"input_op_ids = ")
 """After an operator's name and a comma in the ranges of torch.autograd.profiler.emit_nvtx."""
 
-COPY_PARTS = {1: H2D, 2: D2H, 8: D2D, 10: D2D}
-"""CUPTI copy kinds; those with arrays (3 to 7) stay on the device or are rare, and count as d2d."""
+COPY_PARTS = {1: H2D, 3: H2D, 11: H2D, 2: D2H, 4: D2H, 12: D2H}
+"""CUPTI copy kinds (ENUM_CUDA_MEMCPY_OPER) that cross to or from the host: plain, arrays, unified memory. The others
+stay on devices and count as d2d."""
 PAGEABLE_KIND = 0
+LONGEST_NS = 10**15
+"""Eleven days: a record that claims to last longer is damage."""
+
+LATEST_NS = 2**62
+"""Beyond it differences of times do not fit a column. Times count from the capture's start; 1970 is far within."""
+
 SERIAL_BITS = 24
 """The low bits of a globalTid hold the thread, the rest is its globalPid."""
 
@@ -41,8 +47,9 @@ def read_nsys(path: Path) -> Trace:
         with _connect(path) as connection:
             return _Reader(connection, path).read()
     except (sqlite3.Error, OverflowError, ValueError, TypeError) as error:
+        said = " ".join(str(error).split())
         raise Unreadable(
-            "CorruptTrace", f"{path}: this nsys export is damaged or incomplete ({error}); export the .nsys-rep again"
+            "CorruptTrace", f"{path}: this nsys export is damaged or incomplete ({said}); export the .nsys-rep again"
         ) from error
 
 
@@ -148,9 +155,9 @@ class _Reader:
         return Spans(start[keep], end[keep], self._thread_index(thread[keep]), self._name_of_ids(name[keep]))
 
     def _sound(self, table: str, start: Ints, end: Ints) -> Flags:
-        keep = end >= start
+        keep = sound(start, end)
         if not keep.all():
-            self._warnings.append(f"{table}: {int((~keep).sum())} records end before they start and are left out")
+            self._warnings.append(f"{table}: {int((~keep).sum())} records have impossible times and are left out")
         return keep
 
     def _calls(self) -> tuple[Spans, Ints]:
@@ -222,7 +229,7 @@ class _Reader:
         for one in used(name):
             part_by_name[one] = part_of(names[one])
         zero = np.zeros(len(name), dtype=np.int64)
-        return part_by_name[name], name, zero, zero, np.abs(reduce(np.multiply, grid))
+        return part_by_name[name], name, zero, zero, _blocks(grid)
 
     def _ranges(self) -> Spans:
         have = self._tables.get("NVTX_EVENTS", frozenset())
@@ -230,7 +237,9 @@ class _Reader:
             return Spans()
         where = f'WHERE eventType IN ({PUSH_POP}, {START_END}) AND "end" >= start AND globalTid NOT NULL'
         start, end, thread, string = self._integers("NVTX_EVENTS", ("start", "end", "globalTid", "textId"), where)
-        return Spans(start, end, self._thread_index(thread), self._range_names(string, where))
+        name = self._range_names(string, where)
+        keep = self._sound("NVTX_EVENTS", start, end)
+        return Spans(start[keep], end[keep], self._thread_index(thread[keep]), name[keep])
 
     def _range_names(self, strings: Ints, where: str) -> Ints:
         """The names of ranges: the text where there is one, else that of the string id."""
@@ -259,22 +268,25 @@ class _Reader:
 
 OP_COLUMNS = ("start", "end", "deviceId", "streamId", "globalPid", "correlationId", "graphNodeId")
 OWN_COLUMNS: Mapping[str, Sequence[str]] = {
-    "CUPTI_ACTIVITY_KIND_KERNEL": (
-        "demangledName",
-        "shortName",
-        "gridX",
-        "gridY",
-        "gridZ",
-        "blockX",
-        "blockY",
-        "blockZ",
-    ),
+    "CUPTI_ACTIVITY_KIND_KERNEL": ("demangledName", "shortName", "gridX", "gridY", "gridZ"),
     "CUPTI_ACTIVITY_KIND_MEMCPY": ("copyKind", "bytes", "srcKind", "dstKind"),
     "CUPTI_ACTIVITY_KIND_MEMSET": ("bytes",),
 }
 RANGE_COLUMNS = frozenset({"start", "end", "eventType", "globalTid"})
 WANTED = frozenset({"CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS"})
 CORRELATION_MASK = (1 << 32) - 1
+
+
+def sound(start: Ints, end: Ints) -> Flags:
+    """Whether each record has times that can be true."""
+    within: Flags = (start != NONE) & (start > -LATEST_NS) & (end >= start) & (end < LATEST_NS)
+    return within & (np.where(within, end, 0) - np.where(within, start, 0) <= LONGEST_NS)
+
+
+def _blocks(grid: Sequence[Ints]) -> Ints:
+    """Blocks of each launch grid; 0 where unknown."""
+    blocks = np.prod([np.maximum(one, 0).astype(np.float64) for one in grid], axis=0)
+    return np.where(blocks < LATEST_NS, blocks, 0).astype(np.int64)
 
 
 def _columns(connection: sqlite3.Connection) -> Mapping[str, frozenset[str]]:
