@@ -6,7 +6,7 @@ INSTALLED := $(VENV)/.installed
 export PYTHONPATH := $(CURDIR)/operator:$(CURDIR)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-down test lint unit e2e generate lock clean cluster-up cluster-down accuracy bench detection-figures
+.PHONY: help demo demo-down test lint unit e2e generate lock clean cluster-up cluster-down accuracy bench damage detection-figures
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ cluster-down: $(INSTALLED) ## Take the cluster down
 
 accuracy: $(INSTALLED) ## The diagnosis' confusion matrix on synthetic traces with known causes
 	@$(BIN)/python -m tests.accuracy
+
+damage: $(INSTALLED) ## Every trace in tests/data damaged 50 times in every way (about an hour)
+	@$(BIN)/python -m tests.damage
 
 bench: $(INSTALLED) ## Trace analysis, timed beside its peers
 	@$(BIN)/python -m tests.bench.analyze

@@ -1,0 +1,1 @@
+"""Every trace of a folder, damaged in every way: `make damage`."""
