@@ -88,7 +88,9 @@ def main() -> int:
             sys.stdout.write(f"  {path}: {dict(tally.counts)}, {len(tally.failures)} failed so far\n")
             sys.stdout.flush()
     sys.stdout.write("".join(f"{one}\n" for one in tally.failures))
-    sys.stdout.write(f"{sum(tally.counts.values())} sound, {len(tally.failures)} not; slowest {tally.slowest_s:.1f} s\n")
+    sys.stdout.write(
+        f"{sum(tally.counts.values())} sound, {len(tally.failures)} not; slowest {tally.slowest_s:.1f} s\n"
+    )
     return 1 if tally.failures or not files else 0
 
 
