@@ -156,7 +156,10 @@ def _let_go(environment: Environment, namespace: str) -> None:
 def install_operator(environment: Environment, namespaces: Sequence[str], **values: Any) -> None:
     """Install or upgrade the operator by its own chart, with the chart's own least-privilege roles."""
     environment.kubectl.apply(
-        *({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": OURS}} for name in namespaces)
+        *(
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": OURS}}
+            for name in (*namespaces, OPERATOR_NAMESPACE)
+        )
     )
     operator, profiler = environment.images["mfu-operator"], environment.images["mfu-profiler"]
     environment.helm.upgrade_install(

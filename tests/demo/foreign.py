@@ -22,7 +22,9 @@ from tests.cluster.state import state_dir
 OURS = {"mfu-operator.io/demo": "true"}
 """On every namespace that the demo makes."""
 
-DEFINITIONS = ("applications.argoproj.io", "applicationsets.argoproj.io", "appprojects.argoproj.io")
+BASELINES = "trainingbaselines.mfu-operator.io"
+APPLICATIONS = "applications.argoproj.io"
+DEFINITIONS = (BASELINES, APPLICATIONS, "applicationsets.argoproj.io", "appprojects.argoproj.io")
 SERVICE_NAMESPACES = (ARGOCD_NAMESPACE, "monitoring")
 """Where Argo CD and Prometheus keep their accounts."""
 
@@ -41,6 +43,7 @@ class ForeignCluster:
         self.kubeconfig = Path(os.environ["KUBECONFIG"]).expanduser()
         self.state = state_dir().parent / "foreign"
         self.images = self
+        self._owns_definitions = self.state / "owns-definitions"
 
     @property
     def host_address(self) -> str:
@@ -72,6 +75,20 @@ class ForeignCluster:
                     f"namespace {namespace} is in this cluster and not the demo's, which touches nothing that it "
                     "has not made: use another cluster"
                 )
+        self._own_definitions(kubectl)
+
+    def _own_definitions(self, kubectl: Path) -> None:
+        """Note that the kinds will be the demo's, which it is told by: there was none of them when it came."""
+        if self._owns_definitions.exists():
+            return
+        asked = [str(kubectl), "get", "crd", *DEFINITIONS, "--ignore-not-found", "--output=name"]
+        there = output_of(asked, env=os.environ | {"KUBECONFIG": str(self.kubeconfig)}).split()
+        if there:
+            raise MissingSettingError(
+                f"{', '.join(there)} are in this cluster and not the demo's, which touches nothing that it has not "
+                "made: use another cluster"
+            )
+        self._owns_definitions.touch()
 
     def load(self, name: str, archive: Archive) -> ImageRef:
         """Hand an image archive to the cluster's nodes."""
@@ -87,25 +104,29 @@ class ForeignCluster:
 
     def clean(self, helm: Helm, kubectl: Kubectl) -> None:
         """Remove what the demo put into the cluster and stop what it started beside it."""
-        if kubectl.run(
-            "get", "crd", "trainingbaselines.mfu-operator.io", "--ignore-not-found", "--output=name"
-        ).strip():
-            kubectl.run("delete", "trainingbaselines.mfu-operator.io", "--all", "--namespace=training")
+        if not self._owns_definitions.exists():
+            return
+        if _defined(kubectl, BASELINES):
+            kubectl.run("delete", BASELINES, "--all", "--namespace=training")
         helm.uninstall("mfu-operator", "mfu-system")
         stop_recorded(self.state)
         selector = ",".join(f"{key}={value}" for key, value in OURS.items())
-        if kubectl.run("get", "crd", DEFINITIONS[0], "--ignore-not-found", "--output=name").strip():
+        if _defined(kubectl, APPLICATIONS):
             patch = '{"metadata":{"finalizers":null}}'
-            for name in kubectl.run("get", DEFINITIONS[0], f"--namespace={ARGOCD_NAMESPACE}", "--output=name").split():
+            for name in kubectl.run("get", APPLICATIONS, f"--namespace={ARGOCD_NAMESPACE}", "--output=name").split():
                 kubectl.run("patch", name, f"--namespace={ARGOCD_NAMESPACE}", "--type=merge", f"--patch={patch}")
         kubectl.run("delete", "namespace", f"--selector={selector}", "--ignore-not-found")
-        kubectl.run("delete", "crd", "trainingbaselines.mfu-operator.io", *DEFINITIONS, "--ignore-not-found")
+        kubectl.run("delete", "crd", *DEFINITIONS, "--ignore-not-found")
         for account in ACCOUNTS:
             kubectl.run("delete", "clusterrole,clusterrolebinding", account, "--ignore-not-found")
         shutil.rmtree(self.state, ignore_errors=True)
 
     def _loader(self) -> list[str]:
         return shlex.split(_required("MFU_DEMO_IMAGE_LOADER", "a command that loads an image archive into the nodes"))
+
+
+def _defined(kubectl: Kubectl, kind: str) -> bool:
+    return bool(kubectl.run("get", "crd", kind, "--ignore-not-found", "--output=name").strip())
 
 
 def _required(name: str, what: str) -> str:
