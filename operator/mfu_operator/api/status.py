@@ -30,7 +30,9 @@ PREVIOUS = 5
 DIFF_CHARACTERS = 8000
 KERNELS = 10
 
-PROSE = frozenset({"message", "title", "subject", "author", "problem", "singleVariable", "accepted", "replacedBecause"})
+PROSE = frozenset(
+    {"message", "title", "subject", "author", "problem", "singleVariable", "accepted", "superseded", "replacedBecause"}
+)
 """Texts that may be cut."""
 
 LISTS = frozenset({"evidence", "advice", "warnings", "because", "notComparableBecause", "changed", "hardware"})

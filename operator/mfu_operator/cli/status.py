@@ -109,6 +109,8 @@ def _incident(console: Console, incident: Incident) -> None:
         console.print(f"  proposal {where} {incident.proposal.state or ''}", soft_wrap=True)
     if incident.accepted is not None:
         console.print(f"  accepted: {incident.accepted}", soft_wrap=True)
+    if incident.superseded is not None:
+        console.print(f"  superseded: {incident.superseded}", soft_wrap=True)
     if incident.blocked is not None:
         console.print(f"  no proposal: {incident.blocked[0]}: {incident.blocked[1]}", soft_wrap=True)
     if incident.recovery is not None:

@@ -94,6 +94,8 @@ class Incident:
     drop: float
     good_revision: str | None = None
     bad_revision: str | None = None
+    template: str | None = None
+    """A digest of the pod template under which it was opened."""
     confirmed_at: float | None = None
     profile: ProfileFact | None = None
     diagnosis: Diagnosis | None = None
@@ -104,6 +106,8 @@ class Incident:
     recovery: Recovery | None = None
     accepted: str | None = None
     """Why the incident was closed without a recovery: a person accepted the new level."""
+    superseded: str | None = None
+    """Why it was closed without one: another run took its place, whose loss is an incident of its own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,10 @@
 """A training workload as the cluster has it, and the Jobs that profile it."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from hashlib import sha256
 from typing import Any
 
 
@@ -29,6 +31,13 @@ class Workload:
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     pods: tuple[Pod, ...] = ()
+
+    @property
+    def template_digest(self) -> str:
+        """A digest of what the pods are made of. Labels are left out: a Job's controller writes the Job's uid there."""
+        marks = (self.template.get("metadata") or {}).get("annotations")
+        said = json.dumps([self.template.get("spec"), marks], sort_keys=True, default=str)
+        return sha256(said.encode()).hexdigest()[:12]
 
 
 class JobPhase(StrEnum):

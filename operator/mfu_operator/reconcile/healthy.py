@@ -6,36 +6,28 @@ from dataclasses import replace
 from mfu_operator.api import naming
 from mfu_operator.model.baseline import ProfilingMode
 from mfu_operator.model.condition import Event
-from mfu_operator.model.incident import Incident, ProfileFact
+from mfu_operator.model.incident import ProfileFact
 from mfu_operator.model.verdict import Verdict
 from mfu_operator.reconcile import profile
 from mfu_operator.reconcile.effects import Record, Step, Subject
 from mfu_operator.reconcile.known_good import known_good, newest_start_s, quiet, with_revision
+from mfu_operator.reconcile.opening import new_incident
 from mfu_operator.reconcile.world import World
 
 
 def open_incident(world: World) -> Step | None:
-    """A sustained loss opens the incident; the count of incidents names it, so that every replica names it alike."""
+    """A sustained loss opens the incident."""
     judgement = world.judgement
     if judgement is None or judgement.verdict is not Verdict.REGRESSED:
         return None
-    number = world.status.incidents + 1
     healthy = world.status.healthy_profile
     if healthy is not None and profile.awaits_job(healthy):
         healthy = profile.overlapping(healthy, "a loss set in while it ran")
-    incident = Incident(
-        id=naming.incident_id(world.identity.name, world.identity.uid, number),
-        opened_at=world.now_s,
-        onset_at=judgement.onset_s if judgement.onset_s is not None else world.now_s,
-        signal=judgement.signal,
-        baseline_value=judgement.baseline or 0.0,
-        regressed_value=judgement.value or 0.0,
-        drop=judgement.drop or 0.0,
-        good_revision=world.status.known_good.revision if world.status.known_good else None,
-    )
+    onset_s = judgement.onset_s if judgement.onset_s is not None else world.now_s
+    incident = new_incident(world, judgement, onset_s)
     event = Event("Warning", "Regressed", f"incident {incident.id}: {judgement.message}")
     return Record(
-        replace(world.status, incidents=number, incident=incident, healthy_profile=healthy),
+        replace(world.status, incidents=world.status.incidents + 1, incident=incident, healthy_profile=healthy),
         (event,),
     )
 

@@ -15,12 +15,11 @@ from mfu_operator.model.proposal import PullRequestState
 from mfu_operator.model.verdict import Verdict
 from mfu_operator.reconcile import profile
 from mfu_operator.reconcile.effects import ReadCommits, Record, Step, Subject
+from mfu_operator.reconcile.proposable import not_proposable
 from mfu_operator.reconcile.recovery import recovered
+from mfu_operator.reconcile.supersede import supersede
 from mfu_operator.reconcile.world import World
 from mfu_operator.trace.diagnose import diagnose
-
-NOT_A_COMMIT = (Bottleneck.HARDWARE_DEGRADED, Bottleneck.STRAGGLER)
-"""What no commit can have caused: named, and never answered with a revert."""
 
 RUNBOOKS = {
     Bottleneck.HARDWARE_DEGRADED: "runbooks/hardware-degraded.md",
@@ -110,9 +109,12 @@ def outside_of_commits(world: World) -> Diagnosis | None:
 
 
 def confirm(world: World) -> Step | None:
-    """Note that the loss lasted: what a proposal needs beyond an alarm."""
+    """Note that the loss lasted: what a proposal needs beyond an alarm. A superseding incident has it to last anew."""
     incident, judgement = opened(world), world.judgement
     if incident.confirmed_at is not None or judgement is None or not judgement.confirmed:
+        return None
+    superseding = any(each.superseded is not None for each in world.status.history[:1])
+    if superseding and world.now_s < incident.opened_at + world.spec.detection.confirm_s:
         return None
     confirmed = replace(
         incident,
@@ -175,25 +177,6 @@ def hear_answer(world: World) -> Step | None:
     return _with(world, answered, Event("Normal", "Merged", f"{found.url} was merged; watching for the recovery"))
 
 
-def not_proposable(diagnosis: Diagnosis | None) -> tuple[str, str] | None:
-    """(reason, message) why this diagnosis carries no proposal; None where it does, or is not there yet."""
-    if diagnosis is None:
-        return None
-    said = "; ".join(diagnosis.evidence)
-    if diagnosis.bottleneck is None:
-        return (
-            "Inconclusive",
-            f"no part of the step grew beyond its spread, so there is nothing to blame a commit for: {said}",
-        )
-    if diagnosis.bottleneck is Bottleneck.INCONCLUSIVE:
-        return "Inconclusive", f"the profile does not say where the time went: {said}"
-    if diagnosis.bottleneck in NOT_A_COMMIT:
-        return str(diagnosis.bottleneck), f"no commit did this: {said}"
-    if not diagnosis.comparable:
-        return "NotComparable", "the profile is not comparable: " + "; ".join(diagnosis.not_comparable_because)
-    return None
-
-
 def opened(world: World) -> Incident:
     """The open incident; only called where there is one."""
     assert world.status.incident is not None
@@ -250,6 +233,7 @@ def _recovery_story(incident: Incident) -> str:
 
 CHAIN: Sequence[Callable[[World], Step | None]] = (
     close_recovered,
+    supersede,
     take_profile,
     explain,
     confirm,

@@ -1,0 +1,110 @@
+"""A passing loss opens an incident, and seconds later a commit makes the run really slow."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from mfu_operator.model.baseline import RemediationMode
+from mfu_operator.model.diagnosis import Diagnosis
+from mfu_operator.model.incident import Incident
+from mfu_operator.model.proposal import PullRequestState
+from mfu_operator.model.verdict import Gate
+from mfu_operator.reconcile.decide import decide
+from mfu_operator.reconcile.effects import EnsureJob, Record
+from mfu_operator.reconcile.world import World
+from tests.support import worlds
+from tests.support.worlds import NOW_S, ailing, explained, pod, regressed, spec, workload, world
+
+NOTHING_GREW = Diagnosis(None, None, 1.0, ("less than the 12.6 ms that counts",))
+BLOCKED = ("Inconclusive", "no part of the step grew beyond its spread")
+BEFORE = explained(
+    diagnosis=NOTHING_GREW, blocked=BLOCKED, confirmed_at=None, template=workload().template_digest
+)  # fmt: skip
+HORIZON_S = spec().detection.warmup_s + spec().detection.sustain_s
+REPLACED_S = NOW_S - HORIZON_S - 1
+"""When the pod of the slow run started: a whole horizon ago."""
+
+
+def replaced(started_s: float = REPLACED_S) -> Any:
+    """The run with another template, and so with another pod."""
+    template = {"spec": {"containers": [{"name": "train", "image": worlds.IMAGE, "command": ["python", "slow.py"]}]}}
+    return workload(template=template, pods=(pod(started_s),))
+
+
+def after(incident: Incident = BEFORE, **changes: Any) -> World:
+    """The world once the run was replaced and is slow as well."""
+    return world(ailing(incident), **({"workload": replaced(), "judgement": regressed(True)} | changes))
+
+
+def superseding(here: World) -> Incident | None:
+    """The incident that takes the open one's place; None where it stays."""
+    step = decide(here)
+    if not isinstance(step, Record) or step.events[0].reason != "Superseded":
+        return None
+    return step.status.incident
+
+
+def test_the_loss_of_the_run_that_took_its_place_is_an_incident_of_its_own() -> None:
+    opened = superseding(after())
+    assert opened is not None
+    assert opened.id == "gpt-small-3f2a91c0-2"
+    assert opened.onset_at == REPLACED_S
+    assert (opened.profile, opened.diagnosis, opened.blocked, opened.confirmed_at) == (None, None, None, None)
+
+
+def test_the_one_before_says_what_became_of_it() -> None:
+    step = decide(after())
+    assert isinstance(step, Record)
+    assert "gpt-small-3f2a91c0-2" in (step.status.history[0].superseded or "")
+
+
+def test_the_new_run_is_profiled_and_its_loss_has_to_last_anew() -> None:
+    step = decide(after())
+    assert isinstance(step, Record)
+    then = after(BEFORE)
+    launched = decide(replace(then, status=step.status))
+    assert isinstance(launched, EnsureJob)
+    assert step.status.incident is not None
+    known = replace(step.status.incident, profile=worlds.PROFILED, diagnosis=worlds.STARVED)
+    waiting = replace(then, status=replace(step.status, incident=known))
+    assert decide(waiting) is None
+    lasted = decide(replace(waiting, now_s=NOW_S + spec().detection.confirm_s))
+    assert isinstance(lasted, Record)
+    assert lasted.events[0].reason == "Confirmed"
+
+
+STAYS: list[tuple[str, World]] = [
+    ("the same template", after(workload=workload(REPLACED_S))),
+    ("not yet judged for a horizon", after(workload=replaced(REPLACED_S + 2))),
+    ("it recovers", after(judgement=regressed(recover_evidence_s=1.0))),
+    ("its readings stopped before the horizon", after(judgement=regressed(last_usable_s=REPLACED_S + 1))),
+    ("no pod runs", after(workload=replace(replaced(), pods=()))),
+    ("explained", after(explained(template="another"))),
+    ("not yet diagnosed", after(replace(BEFORE, diagnosis=None))),
+    ("a person said no", after(replace(BEFORE, blocked=("PullRequestClosed", "closed")))),
+    ("proposed", after(replace(BEFORE, proposal=replace(worlds.PROPOSED, state=PullRequestState.OPEN)))),
+    ("opened by a version that noted no template", after(replace(BEFORE, template=None))),
+]
+
+
+@pytest.mark.parametrize("here", [row[1] for row in STAYS], ids=[row[0] for row in STAYS])
+def test_an_incident_stays(here: World) -> None:
+    assert superseding(here) is None
+
+
+def test_under_mode_off_an_unexplained_incident_is_superseded_too() -> None:
+    here = after(replace(BEFORE, blocked=None), spec=spec(RemediationMode.OFF))
+    assert superseding(here) is not None
+
+
+def test_a_jobs_uid_in_the_labels_makes_no_other_template() -> None:
+    labelled = {"metadata": {"labels": {"controller-uid": "x"}}, "spec": workload().template["spec"]}
+    assert workload(template=labelled).template_digest == workload().template_digest
+    checksum = {"metadata": {"annotations": {"checksum/config": "x"}}, "spec": workload().template["spec"]}
+    assert workload(template=checksum).template_digest != workload().template_digest
+
+
+def test_a_gate_does_not_make_the_run_another_one() -> None:
+    gated = regressed(gates=(Gate.STARTING,), last_usable_s=REPLACED_S)
+    assert superseding(after(judgement=gated)) is None
