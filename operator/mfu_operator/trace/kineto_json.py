@@ -5,10 +5,10 @@ rint(dur · 1000) in double arithmetic. Traces without `baseTimeNanoseconds` cou
 256 ns; equal texts still give equal times.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import chain
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import msgspec
 import numpy as np
@@ -16,10 +16,11 @@ import numpy as np
 from mfu_operator.errors import Unreadable
 from mfu_operator.model.trace import NONE, DeviceOps, Flags, Ints, Spans, Trace, column
 from mfu_operator.trace.accounting import COMPUTE, D2D, D2H, H2D, MEMSET
+from mfu_operator.trace.distinct import used
 from mfu_operator.trace.joins import join
 from mfu_operator.trace.kernels import part_of
 from mfu_operator.trace.kineto_stream import KinetoStream, cleaned, last_boundary
-from mfu_operator.trace.range_names import is_range, meaning
+from mfu_operator.trace.range_names import is_range, mean
 
 DEVICE = ("kernel", "Kernel", "gpu_memcpy", "Memcpy", "gpu_memset", "Memset", "concurrent_kernel")
 CALLS = ("cuda_runtime", "Runtime", "cuda_driver", "hip_runtime", "xpu_runtime", "mtia_runtime", "privateuse1_runtime")
@@ -34,6 +35,13 @@ FEWEST_EVENTS = 0.5
 
 LONGEST_US = 1e12
 """Eleven days: an event that claims to last longer, or a time beyond 2⁶² ns, is damage."""
+
+
+LARGEST = 1 << 62
+"""Beyond it a number is none: sums of two such would not fit into a column."""
+
+
+Key = TypeVar("Key")
 
 
 class _Arguments(msgspec.Struct, gc=False):
@@ -149,13 +157,35 @@ def _decoded(decode: Callable[[bytes], Any], text: bytes, path: Path) -> Any:
             ) from error
 
 
+class _Numbered(dict[Key, int], Generic[Key]):
+    """Keys, numbered in the order in which they are met."""
+
+    def __missing__(self, key: Key) -> int:
+        self[key] = len(self)
+        return self[key]
+
+    def of(self, keys: Sequence[Key]) -> Ints:
+        """The keys' numbers."""
+        return np.fromiter(map(self.__getitem__, keys), dtype=np.int64, count=len(keys))
+
+
+class _Threads(_Numbered[tuple[Any, Any]]):
+    """Threads by (process, thread) as the events spell them: a number and its text name the same one."""
+
+    def __init__(self) -> None:
+        self.spelled: _Numbered[tuple[str, str]] = _Numbered()
+
+    def __missing__(self, key: tuple[Any, Any]) -> int:
+        self[key] = self.spelled[str(key[0]), str(key[1])]
+        return self[key]
+
+
 class _Columns:
     """Events in columns, gathered piece by piece."""
 
     def __init__(self) -> None:
-        self._names: dict[str, int] = {}
-        self._threads: dict[tuple[Any, Any], int] = {}
-        self._thread_names: dict[tuple[str, str], int] = {}
+        self._names: _Numbered[str] = _Numbered()
+        self._threads = _Threads()
         self._rows: dict[str, list[tuple[Ints, ...]]] = {kind: [] for kind in ("ops", "calls", "ranges", "host_ops")}
         self._damaged = 0
         self._numbered = 0
@@ -170,20 +200,15 @@ class _Columns:
         for event in events:
             if event.ph == "X" and (keep := sort.get(event.cat or "")) is not None:
                 keep(event)
-        self._count(chain(kinds["ranges"], kinds["host_ops"], python))
+        for numbered in (kinds["ranges"], kinds["host_ops"], python):
+            self._count(numbered)
         for kind, rows in kinds.items():
             if rows:
                 self._rows[kind].append(self._columns_of(kind, rows))
 
-    def _new_thread(self, key: tuple[Any, Any]) -> int:
-        """The index of a thread not met before under these spellings: numbers and text name the same one."""
-        named = (str(key[0]), str(key[1]))
-        self._threads[key] = self._thread_names.setdefault(named, len(self._thread_names))
-        return self._threads[key]
-
-    def _count(self, numbered: Iterable[_Event]) -> None:
+    def _count(self, events: Sequence[_Event]) -> None:
         """Host events are numbered as they are recorded: gaps show that some were dropped later."""
-        numbers = [event.args.event for event in numbered if event.args is not None and type(event.args.event) is int]
+        numbers = [event.args.event for event in events if event.args is not None and type(event.args.event) is int]
         self._numbered += len(numbers)
         self._highest = max(self._highest, max(numbers, default=0))
 
@@ -193,16 +218,12 @@ class _Columns:
             self._damaged += int((~sound).sum())
             rows = [row for row, keep in zip(rows, sound, strict=True) if keep]
             start, end = start[sound], end[sound]
-        names = self._names
-        name = column([names.setdefault(row.name, len(names)) for row in rows])
+        name = self._names.of([row.name for row in rows])
         if kind == "ops":
             return (start, end, name, *_device_columns(rows))
-        threads = self._threads
-        thread = column(
-            [threads[key] if (key := (row.pid, row.tid)) in threads else self._new_thread(key) for row in rows]
-        )
+        thread = self._threads.of([(row.pid, row.tid) for row in rows])
         if kind == "calls":
-            return (start, end, thread, name, column([_integer(row.args and row.args.correlation) for row in rows]))
+            return (start, end, thread, name, _integers([row.args and row.args.correlation for row in rows]))
         return (start, end, thread, name)
 
     def trace(self, path: Path, about: _Document, *, truncated: bool) -> Trace:
@@ -223,7 +244,7 @@ class _Columns:
             ranges=ranges,
             host_ops=host_ops,
             gpus=_gpus(about.deviceProperties),
-            device_expected=any(meaning("cuda", names[one]) in ("launch", "graph") for one in np.unique(calls.name)),
+            device_expected=bool(mean(calls, names, "cuda", "launch", "graph").any()),
             warnings=self._warnings(truncated),
             incomplete=self._sampled,
             settings={
@@ -262,7 +283,7 @@ class _Columns:
         """Ranges and operators: before PyTorch 1.11 annotations were recorded as operators."""
         marked = Spans(*self._joined_rows("ranges", 4))
         ops = Spans(*self._joined_rows("host_ops", 4))
-        annotations = column([int(one) for one in np.unique(ops.name) if is_range(names[one])])
+        annotations = column([int(one) for one in used(ops.name) if is_range(names[one])])
         mine = np.isin(ops.name, annotations)
         both = [(marked, ops.where(mine))]
         ranges = Spans(
@@ -273,25 +294,26 @@ class _Columns:
     def _ops(self, names: Sequence[str], calls: Spans, correlations: Ints) -> DeviceOps:
         start, end, name, device, stream, correlation, size, shape, kind = self._joined_rows("ops", 9)
         launch = np.where(correlation == NONE, NONE, join(correlation, correlations))
-        part = np.where(kind == MEMSET, MEMSET, COMPUTE)
-        pageable = np.zeros(len(start), dtype=np.int64)
-        for one in np.unique(name):
-            mine = name == one
-            part[mine & (kind == COMPUTE)] = part_of(names[one])
-            part[mine & (kind == D2D)] = copy_part(names[one])
-            pageable[mine & (kind == D2D)] = int("ageable" in names[one])
-        graph = column([int(meaning("cuda", one) == "graph") for one in names] or [0])
-        by_graph = np.where(launch == NONE, 0, graph[calls.name[np.maximum(launch, 0)]] if len(calls) else 0)
-        return DeviceOps(start, end, device, stream, part, name, launch, size, pageable, shape, column(by_graph))
+        by_name = np.zeros((3, len(names)), dtype=np.int64)
+        for one in used(name):
+            by_name[:, one] = part_of(names[one]), copy_part(names[one]), "ageable" in names[one]
+        kernel_part, copy, pageable = by_name[:, name]
+        copies = kind == D2D
+        part = np.where(copies, copy, np.where(kind == MEMSET, MEMSET, kernel_part))
+        graph = mean(calls, names, "cuda", "graph")
+        by_graph = (launch != NONE) & graph[calls.name][launch] if len(calls) else np.zeros(len(start), dtype=np.bool_)
+        return DeviceOps(
+            start, end, device, stream, part, name, launch, size, pageable * copies, shape, column(by_graph)
+        )
 
     def _processes(self) -> Ints:
-        known: dict[str, int] = {}
-        return column([known.setdefault(process, len(known)) for process, _ in self._thread_names])
+        known: _Numbered[str] = _Numbered()
+        return known.of([process for process, _ in self._threads.spelled])
 
 
 def _times(rows: Sequence[_Event]) -> tuple[Ints, Ints, Flags]:
-    begin = np.array([row.ts for row in rows], dtype=np.float64)
-    length = np.array([row.dur for row in rows], dtype=np.float64)
+    begin = np.fromiter([row.ts for row in rows], dtype=np.float64, count=len(rows))
+    length = np.fromiter([row.dur for row in rows], dtype=np.float64, count=len(rows))
     sound = (length >= 0) & (length < LONGEST_US) & (np.abs(begin) < 2.0**62 / 1000)
     start = np.rint(np.where(sound, begin, 0.0) * 1000).astype(np.int64)
     return start, start + np.rint(np.where(sound, length, 0.0) * 1000).astype(np.int64), sound
@@ -301,14 +323,14 @@ def _device_columns(rows: Sequence[_Event]) -> tuple[Ints, ...]:
     """(device, stream, correlation, bytes, shape, kind); kind is COMPUTE, D2D for any copy, or MEMSET."""
     nothing = _Arguments()
     arguments = [row.args or nothing for row in rows]
-    device = column(
-        [_integer(one.device if one.device is not None else row.pid) for one, row in zip(arguments, rows, strict=True)]
+    device = _integers(
+        [one.device if one.device is not None else row.pid for one, row in zip(arguments, rows, strict=True)]
     )
-    stream = column(
-        [_integer(one.stream if one.stream is not None else row.tid) for one, row in zip(arguments, rows, strict=True)]
+    stream = _integers(
+        [one.stream if one.stream is not None else row.tid for one, row in zip(arguments, rows, strict=True)]
     )
-    correlation = column([_integer(one.correlation) for one in arguments])
-    size = np.maximum(column([_integer(one.bytes) for one in arguments]), 0)
+    correlation = _integers([one.correlation for one in arguments])
+    size = np.maximum(_integers([one.bytes for one in arguments]), 0)
     shape = column([_shape(one) for one in arguments])
     kind = column([D2D if row.cat in COPIES else MEMSET if row.cat in MEMSETS else COMPUTE for row in rows])
     return np.maximum(device, 0), stream, correlation, size, shape, kind
@@ -324,11 +346,20 @@ def _shape(arguments: _Arguments) -> int:
     return total
 
 
+def _integers(values: Sequence[Any]) -> Ints:
+    """Each value as `_integer` has it; quicker where all are numbers that a column can hold."""
+    if set(map(type, values)) <= {int}:
+        with contextlib.suppress(OverflowError):
+            numbers = np.fromiter(values, dtype=np.int64, count=len(values))
+            return np.where((numbers >= -1) & (numbers < LARGEST), numbers, NONE)
+    return np.fromiter(map(_integer, values), dtype=np.int64, count=len(values))
+
+
 def _integer(value: Any) -> int:
     """The number, also from text; NONE where it is none or no column can hold it."""
     if isinstance(value, str):
         value = int(value) if value.isascii() and value.isdigit() else NONE
-    return value if isinstance(value, int) and -1 <= value < 1 << 62 else NONE
+    return value if isinstance(value, int) and -1 <= value < LARGEST else NONE
 
 
 def _plain(value: Any) -> int | None:
