@@ -84,10 +84,6 @@ def read_kineto(path: Path) -> Trace:
     """
     stream = KinetoStream(path)
     columns = _Columns()
-    document = _at_once(stream)
-    if document is not None and document.traceEvents is not msgspec.UNSET:
-        columns.add(document.traceEvents)
-        return columns.trace(path, document, truncated=False)
     last = b""
     for piece in stream.pieces():
         if last:
@@ -95,18 +91,9 @@ def read_kineto(path: Path) -> Trace:
         last = piece
     events, about = _last_piece(last, stream, path)
     columns.add(events)
+    if stream.truncated and not columns.events:
+        raise Unreadable("CorruptTrace", f"{path}: cut short before the first event's end; copy or record it again")
     return columns.trace(path, about, truncated=stream.truncated)
-
-
-def _at_once(stream: KinetoStream) -> _Document | None:
-    """The document of a file that is sound and fits into one piece; no copy of it is made."""
-    text = stream.whole()
-    if text is None:
-        return None
-    try:
-        return _DOCUMENT.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
 
 
 def _last_piece(text: bytes, stream: KinetoStream, path: Path) -> tuple[list[_Event], _Document]:
@@ -126,7 +113,7 @@ def _cut_events(text: bytes, path: Path) -> list[_Event]:
     """The whole events of a piece whose end is missing. Raises Unreadable where it is damaged before its end."""
     boundary = last_boundary(text)
     if boundary is None:
-        raise Unreadable("CorruptTrace", f"{path}: cut short before the first event's end; copy or record it again")
+        return []
     events: list[_Event] = _decoded(_EVENTS.decode, text[: boundary[0]] + b"]", path)
     return events
 
@@ -181,9 +168,10 @@ class _Threads(_Numbered[tuple[Any, Any]]):
 
 
 class _Columns:
-    """Events in columns, gathered piece by piece."""
+    """Events in columns, gathered piece by piece. `events`: how many there were, of any kind."""
 
     def __init__(self) -> None:
+        self.events = 0
         self._names: _Numbered[str] = _Numbered()
         self._threads = _Threads()
         self._rows: dict[str, list[tuple[Ints, ...]]] = {kind: [] for kind in ("ops", "calls", "ranges", "host_ops")}
@@ -192,6 +180,7 @@ class _Columns:
         self._highest = 0
 
     def add(self, events: Sequence[_Event]) -> None:
+        self.events += len(events)
         kinds: dict[str, list[_Event]] = {kind: [] for kind in self._rows}
         sort = dict.fromkeys(DEVICE, kinds["ops"].append) | dict.fromkeys(CALLS, kinds["calls"].append)
         sort |= dict.fromkeys(RANGES, kinds["ranges"].append) | dict.fromkeys(HOST_OPS, kinds["host_ops"].append)

@@ -17,8 +17,8 @@ DAMAGED: tuple[type[Exception], ...] = (OSError, cast("type[Exception]", igzip_l
 
 _open_gzip: Callable[[Path, str], BinaryIO] = igzip.open
 
-PIECE_BYTES = 64 << 20
-"""A piece of this size is 200,000 events or so: 100 MB as objects, and large enough that joining costs nothing."""
+PIECE_BYTES = 1 << 20
+"""What becomes of a piece of this size, 3,000 events or so, stays in a processor's cache: that halves the time."""
 
 SALVAGE_BYTES = 64 << 10
 
@@ -26,6 +26,8 @@ LARGEST_BYTES = 16 << 30
 """Of JSON: beyond it the trace is refused. 100 million events, of which the columns alone would take 10 GB."""
 
 BEGIN = re.compile(rb'"traceEvents"\s*:\s*\[')
+LONGEST_BEGIN = 64
+BRACKET = re.compile(rb"\s*\[")
 BOUNDARY = re.compile(rb'\}\s*,\s*(?=\{\s*"ph")')
 """Between two events. It cannot match in a string, where the quotes would be escaped."""
 
@@ -40,7 +42,7 @@ class KinetoStream:
     path: Path
     header: bytes = b""
     truncated: bool = False
-    _rest: bytes = field(default=b"", repr=False)
+    _rest: bytearray = field(default_factory=bytearray, repr=False)
 
     def pieces(self) -> Iterator[bytes]:
         """JSON of arrays of events; the last one may be followed by `]` and more keys, as it stands in the file.
@@ -49,43 +51,39 @@ class KinetoStream:
             Unreadable: CorruptTrace, NotATrace, TooLarge.
         """
         begun = False
+        enough = PIECE_BYTES
         for block in self._blocks():
+            seen = len(self._rest)
             self._rest += block
-            if not begun:
-                begun = self._cut_header()
-            if begun and len(self._rest) >= PIECE_BYTES:
+            begun = begun or self._cut_header(max(0, seen - LONGEST_BEGIN))
+            if begun and len(self._rest) >= enough:
                 yield from self._whole_events()
-        if not begun and not self._cut_header():
+                enough = max(PIECE_BYTES, 2 * len(self._rest))
+        if not begun:
             raise Unreadable("NotATrace", f"{self.path}: JSON without traceEvents; expected a torch.profiler trace")
         yield b"[" + self._rest
 
-    def whole(self) -> bytes | None:
-        """The text of a file that fits into one piece and is not cut short; None where it is neither."""
-        try:
-            with self._open() as file:
-                text = file.read(PIECE_BYTES)
-                return text if len(text) < PIECE_BYTES and not file.read(1) else None
-        except EOFError:
-            return None
-        except DAMAGED:
-            return None
+    def _cut_header(self, after: int) -> bool:
+        found = BEGIN.search(self._rest, after)
+        if found is None:
+            return self._cut_bracket()
+        self.header = bytes(self._rest[: found.start()])
+        del self._rest[: found.end()]
+        return True
 
-    def _cut_header(self) -> bool:
-        found = BEGIN.search(self._rest)
-        if found is None and self._rest.lstrip().startswith(b"["):
-            self._rest = self._rest.lstrip()[1:]
-            self.header = b""
-            return True
+    def _cut_bracket(self) -> bool:
+        """Of a file that is an array of events and nothing else."""
+        found = BRACKET.match(self._rest)
         if found is None:
             return False
-        self.header, self._rest = self._rest[: found.start()], self._rest[found.end() :]
+        del self._rest[: found.end()]
         return True
 
     def _whole_events(self) -> Iterator[bytes]:
         last = last_boundary(self._rest)
         if last is not None:
             yield b"[" + self._rest[: last[0]] + b"]"
-            self._rest = self._rest[last[1] :]
+            del self._rest[: last[1]]
 
     def _blocks(self) -> Iterator[bytes]:
         total = 0
@@ -126,7 +124,7 @@ class KinetoStream:
         return _open_gzip(self.path, "rb")
 
 
-def last_boundary(text: bytes) -> tuple[int, int] | None:
+def last_boundary(text: bytes | bytearray) -> tuple[int, int] | None:
     """Where the last two events of the text part: (the end of the one, the start of the other)."""
     end = len(text)
     while end > 0:

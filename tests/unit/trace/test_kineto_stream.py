@@ -22,9 +22,11 @@ def same(one: Trace, two: Trace) -> None:
         assert [one.names[index] for index in left.name] == [two.names[index] for index in right.name]
 
 
-def test_a_trace_read_in_pieces_is_the_trace_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("piece_bytes", [1 << 14, 100_003, 1 << 20])
+def test_a_trace_read_in_pieces_is_the_trace_read_at_once(monkeypatch: pytest.MonkeyPatch, piece_bytes: int) -> None:
+    monkeypatch.setattr(kineto_stream, "PIECE_BYTES", 1 << 30)
     whole = read_kineto(REAL)
-    monkeypatch.setattr(kineto_stream, "PIECE_BYTES", 1 << 20)
+    monkeypatch.setattr(kineto_stream, "PIECE_BYTES", piece_bytes)
     pieces = read_kineto(REAL)
     same(whole, pieces)
     assert (pieces.rank, pieces.world_size, pieces.gpus) == (whole.rank, whole.world_size, whole.gpus)
@@ -37,6 +39,39 @@ def event(name: str, start: float, **more: object) -> dict[str, object]:
 def written(path: Path, text: bytes) -> Path:
     path.write_bytes(text)
     return path
+
+
+def document(events: int) -> bytes:
+    return json.dumps({"traceEvents": [event(f"range {index}", index * 20) for index in range(events)]}).encode()
+
+
+def test_a_cut_anywhere_in_an_event_leaves_the_events_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kineto_stream, "PIECE_BYTES", 2_000)
+    text = document(100)
+    for place in range(text.index(b"range 40"), text.index(b"range 60"), 7):
+        trace = read_kineto(written(tmp_path / "t", text[:place]))
+        assert len(trace.ranges) == text[:place].count(b'{"ph"') - 1
+        assert trace.warnings == ("the file is cut short: the events after the cut are missing",)
+
+
+def test_an_event_longer_than_a_piece_is_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kineto_stream, "PIECE_BYTES", 1_000)
+    rows = [event(f"range {index}", index * 20, args={"stack": "x" * 5_000 * (index % 2)}) for index in range(50)]
+    trace = read_kineto(written(tmp_path / "t", json.dumps({"traceEvents": rows}).encode()))
+    assert trace.names == tuple(f"range {index}" for index in range(50))
+
+
+def test_what_the_document_says_before_and_after_many_events_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kineto_stream, "PIECE_BYTES", 1_000)
+    rows = [event(f"range {index}", index * 20) for index in range(50)]
+    before = {"deviceProperties": [{"id": number, "name": f"GPU {number}"} for number in range(100)]}
+    after = {"distributedInfo": {"rank": 3, "world_size": 8}, "notes": ["x" * 3_000]}
+    trace = read_kineto(written(tmp_path / "t", json.dumps({**before, "traceEvents": rows, **after}).encode()))
+    assert (trace.rank, trace.world_size, len(trace.gpus), len(trace.ranges)) == (3, 8, 100, 50)
 
 
 def test_an_array_of_events_alone_is_a_trace_too(tmp_path: Path) -> None:
@@ -71,8 +106,7 @@ def test_what_is_no_trace_is_refused(tmp_path: Path, text: bytes) -> None:
 
 
 def test_a_gzip_stream_that_ends_too_early_gives_what_it_holds(tmp_path: Path) -> None:
-    rows = [event(f"range {index}", index * 20) for index in range(20_000)]
-    whole = gzip.compress(json.dumps({"traceEvents": rows}).encode())
+    whole = gzip.compress(document(20_000))
     trace = read_kineto(written(tmp_path / "t", whole[: len(whole) // 2]))
     assert 1_000 < len(trace.ranges) < 20_000
     assert trace.warnings == ("the file is cut short: the events after the cut are missing",)
