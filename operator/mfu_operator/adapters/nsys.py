@@ -7,6 +7,7 @@ from pathlib import Path
 
 from mfu_operator.errors import Unreadable
 from mfu_operator.trace import formats
+from mfu_operator.trace.formats import TraceFile
 
 EXPORT_SECONDS = 600.0
 """A report of several gigabytes takes minutes; more means that it hangs."""
@@ -20,8 +21,8 @@ LIBRARY_FOLDERS = (
 """Where packages put nsys' host part: Debian's nsys does not find its importer by itself."""
 
 
-def exported(paths: Sequence[Path], folder: Path) -> tuple[Path, ...]:
-    """The paths with every report (.nsys-rep, .qdstrm) replaced by its export in `folder`.
+def exported(paths: Sequence[Path], folder: Path) -> tuple[TraceFile, ...]:
+    """The files to read, with every report (.nsys-rep, .qdstrm) exported to `folder` and still called by its own name.
 
     A folder among the paths is replaced by what it holds: its exports, and reports of which there is no export yet.
 
@@ -29,7 +30,7 @@ def exported(paths: Sequence[Path], folder: Path) -> tuple[Path, ...]:
         Unreadable: NsysMissing, ExportFailed, and those of `formats.expand`.
     """
     files = [file for path in paths for file in _files(path)]
-    return tuple(_exported(file, folder / str(index)) for index, file in enumerate(files))
+    return tuple(TraceFile(_exported(file, folder / str(index)), file) for index, file in enumerate(files))
 
 
 def _files(path: Path) -> tuple[Path, ...]:
@@ -39,11 +40,11 @@ def _files(path: Path) -> tuple[Path, ...]:
     for file in sorted((one for one in path.iterdir() if one.is_file()), key=_readiness):
         if formats.is_report(file) or formats.is_trace(file):
             best.setdefault(_stem(file), file)
-    return tuple(best[stem] for stem in sorted(best)) or formats.expand([path])
+    return tuple(best[stem] for stem in sorted(best)) or tuple(one.path for one in formats.expand([path]))
 
 
 def _readiness(file: Path) -> tuple[bool, bool, str]:
-    return (formats.is_report(file), file.suffix == ".qdstrm", file.name)
+    return (formats.is_report(file), formats.is_stream(file), file.name)
 
 
 def _stem(file: Path) -> str:
@@ -55,7 +56,7 @@ def _exported(path: Path, folder: Path) -> Path:
     if not path.is_file() or not formats.is_report(path):
         return path
     folder.mkdir()
-    report = _imported(path, folder) if path.suffix == ".qdstrm" else path
+    report = _imported(path, folder) if formats.is_stream(path) else _with_suffix(path, folder)
     target = folder / f"{path.stem}.sqlite"
     _run(
         [_nsys(path), "export", "--type=sqlite", "--force-overwrite=true", f"--output={target}", str(report)],
@@ -63,6 +64,15 @@ def _exported(path: Path, folder: Path) -> Path:
         target,
     )
     return target
+
+
+def _with_suffix(path: Path, folder: Path) -> Path:
+    """The report under a name by which nsys knows it for one."""
+    if path.suffix in formats.REPORT_SUFFIXES:
+        return path
+    link = folder / "report.nsys-rep"
+    link.symlink_to(path.resolve())
+    return link
 
 
 def _imported(path: Path, folder: Path) -> Path:

@@ -9,7 +9,7 @@ import click
 
 from mfu_operator.errors import Unreadable
 from mfu_operator.trace import answer, compact, formats
-from mfu_operator.trace.analyze import answer_of, mean_account, read_all
+from mfu_operator.trace.analyze import answer_of, mean_account, read_files
 
 UNREADABLE = 3
 """Exit code for a trace that cannot be read; wrong usage is 2, as click has it."""
@@ -65,11 +65,11 @@ def _answer(
     stack: ExitStack, traces: tuple[Path, ...], output: str, baseline: tuple[Path, ...], step_range: str | None
 ) -> tuple[str, str]:
     """What to print, and the compact account."""
-    now = read_all(_readable(stack, traces), step_range)
+    now = read_files(_readable(stack, traces), step_range)
     account = compact.encode(mean_account(now), _hardware_remarks() if output == "account" else ())
     if output == "account":
         return account, account
-    found = answer_of(now, read_all(_readable(stack, baseline), step_range))
+    found = answer_of(now, read_files(_readable(stack, baseline), step_range))
     if output == "json":
         return answer.encode(found), account
     if output == "markdown":
@@ -99,10 +99,10 @@ def _hardware_remarks() -> tuple[str, ...]:
     return tuple(f"{each.where}: {each.text}" for each in found.findings)
 
 
-def _readable(stack: ExitStack, paths: tuple[Path, ...]) -> tuple[Path, ...]:
-    """The paths, with nsys' own reports among them exported to a folder that goes with `stack`."""
+def _readable(stack: ExitStack, paths: tuple[Path, ...]) -> tuple[formats.TraceFile, ...]:
+    """The files to read, with nsys' own reports among them exported to a folder that goes with `stack`."""
     if not any(path.is_dir() or formats.is_report(path) for path in paths):
-        return paths
+        return formats.expand(paths)
     import tempfile  # this and what runs nsys take as long to import as a small trace to analyse
 
     from mfu_operator.adapters import nsys

@@ -14,6 +14,7 @@ from mfu_operator.trace import answer, formats, ranks
 from mfu_operator.trace.accounts import DeviceAccount, accounts
 from mfu_operator.trace.diagnose import diagnose
 from mfu_operator.trace.difference import difference
+from mfu_operator.trace.formats import TraceFile
 from mfu_operator.trace.merge import merged
 
 
@@ -60,8 +61,13 @@ def profile(traces: Sequence[Path], step_range: str | None = None) -> StepAccoun
 
 
 def read_all(paths: Sequence[Path], step_range: str | None) -> tuple[Read, ...]:
-    """The accounts of every trace, one file in memory at a time. Raises Unreadable."""
-    return tuple(_read(path, step_range) for path in formats.expand(paths))
+    """The accounts of every trace. Raises Unreadable."""
+    return read_files(formats.expand(paths), step_range)
+
+
+def read_files(files: Sequence[TraceFile], step_range: str | None) -> tuple[Read, ...]:
+    """The accounts of every file, one in memory at a time. Raises Unreadable."""
+    return tuple(_read(file, step_range) for file in files)
 
 
 def mean_account(reads: Sequence[Read]) -> StepAccount:
@@ -94,8 +100,8 @@ def _rank_facts(compared: answer.Ranks) -> dict[str, float | str]:
     return facts if compared.slow_in is None else {**facts, "slowestIn": compared.slow_in}
 
 
-def _read(path: Path, step_range: str | None) -> Read:
-    trace = formats.read(path)
+def _read(file: TraceFile, step_range: str | None) -> Read:
+    trace = formats.read(file)
     devices = accounts(trace, step_range)
     said = dict.fromkeys(warning for device in devices for warning in device.mean.warnings)
     return Read(_trace_row(trace, tuple(said)), devices)

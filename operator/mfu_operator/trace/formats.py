@@ -1,6 +1,7 @@
 """Which files to read and how: formats are told by content, never by name."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from mfu_operator.errors import Unreadable
@@ -17,19 +18,31 @@ KINETO_MARKS = (
 )
 """Keys near the beginning of a Kineto trace: other JSON beside it is none."""
 
-NSYS_REPORT_MAGICS = (b"NSYSREP", b"QDSTRM", b"\x1f\x8b\x08\x08nsys")
+STREAM_MARK = b"NVIDIA Nsight Systems Stream"
+REPORT_MARKS = (STREAM_MARK, b"NVIDIA Tegra Profiler Report", b"NVIDIA Nsight Systems Report")
+MARK_WITHIN = 64
+"""Bytes at whose beginning nsys' own recordings say what they are (seen in 2022.4's)."""
+
 GZIP = b"\x1f\x8b"
 HEAD_BYTES = 4096
 REPORT_SUFFIXES = (".nsys-rep", ".qdrep", ".qdstrm")
 
 
-def expand(paths: Sequence[Path]) -> tuple[Path, ...]:
+@dataclass(frozen=True, slots=True)
+class TraceFile:
+    """A file to read, and what a person calls it: itself, or the recording that it was exported from."""
+
+    path: Path
+    shown: Path
+
+
+def expand(paths: Sequence[Path]) -> tuple[TraceFile, ...]:
     """The files to read: a folder stands for the traces in it, by name.
 
     Raises:
         Unreadable: NoSuchFile, NoTrace (a folder without any).
     """
-    return tuple(file for path in paths for file in _files(path))
+    return tuple(TraceFile(file, file) for path in paths for file in _files(path))
 
 
 def _files(path: Path) -> tuple[Path, ...]:
@@ -60,21 +73,30 @@ def _may_be_kineto(head: bytes) -> bool:
 
 def is_report(path: Path) -> bool:
     """Whether the file is nsys' own recording, which nsys has to export first."""
-    return path.suffix in REPORT_SUFFIXES and path.is_file() and not is_trace(path)
+    if not path.is_file():
+        return False
+    begins = head_of(path)[:MARK_WITHIN]
+    return any(mark in begins for mark in REPORT_MARKS) or (path.suffix in REPORT_SUFFIXES and not is_trace(path))
 
 
-def read(path: Path) -> Trace:
+def is_stream(path: Path) -> bool:
+    """Whether the recording is a raw stream, which nsys has to import before it can export it."""
+    return STREAM_MARK in head_of(path)[:MARK_WITHIN] or path.suffix == ".qdstrm"
+
+
+def read(file: TraceFile) -> Trace:
     """The trace in columns.
 
     Raises:
         Unreadable: NotATrace, NeedsExport, CorruptTrace, TooLarge: the message names the file, what is wrong and what
             to do.
     """
+    path, shown = file.path, file.shown
     head = head_of(path)
     if head.startswith(SQLITE_MAGIC):
         from mfu_operator.trace.nsys_sqlite import read_nsys  # a reader costs more to import than a small trace
 
-        return read_nsys(path)
+        return read_nsys(path, shown)
     if _may_be_kineto(head):
         from mfu_operator.trace.kineto_json import read_kineto
 

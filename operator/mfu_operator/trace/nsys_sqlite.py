@@ -37,19 +37,23 @@ SERIAL_BITS = 24
 """The low bits of a globalTid hold the thread, the rest is its globalPid."""
 
 
-def read_nsys(path: Path) -> Trace:
+def read_nsys(path: Path, shown: Path) -> Trace:
     """The recording in columns.
+
+    Args:
+        path: the export.
+        shown: what a person calls it: the export, or the report that it was made from.
 
     Raises:
         Unreadable: CorruptTrace, where SQLite or the values in it are not what an export holds.
     """
     try:
         with _connect(path) as connection:
-            return _Reader(connection, path).read()
+            return _Reader(connection, shown).read()
     except (sqlite3.Error, OverflowError, ValueError, TypeError) as error:
         said = " ".join(str(error).split())
         raise Unreadable(
-            "CorruptTrace", f"{path}: this nsys export is damaged or incomplete ({said}); export the .nsys-rep again"
+            "CorruptTrace", f"{shown}: this nsys export is damaged or incomplete ({said}); export the .nsys-rep again"
         ) from error
 
 

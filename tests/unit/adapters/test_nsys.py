@@ -1,10 +1,14 @@
+import json
 import stat
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from mfu_operator.adapters import nsys
+from mfu_operator.cli.analyze import analyze_command
 from mfu_operator.errors import Unreadable
+from mfu_operator.trace.formats import TraceFile
 from tests.support.synthetic.host_loop import HostLoop
 
 FAKE = """#!/bin/sh
@@ -38,8 +42,9 @@ def test_reports_of_one_name_in_several_folders_are_several_exports(tmp_path: Pa
     into = tmp_path / "into"
     into.mkdir()
     exports = nsys.exported(ranks, into)
-    assert len(set(exports)) == 2
-    assert all(one.is_file() for one in exports)
+    assert len({one.path for one in exports}) == 2
+    assert all(one.path.is_file() for one in exports)
+    assert [one.shown for one in exports] == ranks
 
 
 @pytest.mark.usefixtures("path_with_nsys")
@@ -47,7 +52,36 @@ def test_in_a_folder_an_export_stands_for_its_report_and_other_files_for_nothing
     folder = report(tmp_path / "out").parent
     (folder / "log").write_text("hello")
     export = HostLoop().trace().write(folder / "trace.sqlite")
-    assert nsys.exported([folder], tmp_path) == (export,)
+    assert nsys.exported([folder], tmp_path) == (TraceFile(export, export),)
+
+
+@pytest.mark.usefixtures("path_with_nsys")
+def test_a_report_is_known_by_its_content_and_handed_to_nsys_under_a_name_that_it_takes(tmp_path: Path) -> None:
+    renamed = tmp_path / "yesterday"
+    renamed.write_bytes(b"NVIDIA Tegra Profiler Report 1.\n and the rest of it")
+    (one,) = nsys.exported([renamed], tmp_path)
+    assert one.shown == renamed
+    assert one.path.is_file()
+
+
+@pytest.mark.usefixtures("path_with_nsys")
+def test_an_answer_calls_a_report_what_the_user_typed(tmp_path: Path) -> None:
+    path = report(tmp_path / "out")
+    said = CliRunner().invoke(analyze_command, ["-o", "json", str(path)]).stdout
+    assert json.loads(said)["traces"][0]["path"] == str(path)
+
+
+@pytest.mark.usefixtures("path_with_nsys")
+def test_a_report_whose_export_is_damaged_is_refused_under_its_own_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    damaged = tmp_path / "damaged"
+    damaged.write_bytes(b"SQLite format 3\x00 and nothing of it")
+    monkeypatch.setenv("EXPORT", str(damaged))
+    path = report(tmp_path / "out")
+    result = CliRunner().invoke(analyze_command, [str(path)])
+    assert result.exit_code == 3
+    assert result.stderr.startswith(f"kubectl-mfu: {path}: ")
 
 
 def test_without_nsys_the_error_says_what_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ def reference() -> dict[tuple[str, int], dict[str, list[int]]]:
 
 @cache
 def trace_of(path: str) -> Trace:
-    return formats.read(TRACES / path)
+    return formats.read(formats.TraceFile(TRACES / path, TRACES / path))
 
 
 def profiler_steps(trace: Trace) -> Steps:
