@@ -12,7 +12,7 @@ from rich.text import Text
 from mfu_operator.model.account import PARTS, StepAccount
 from mfu_operator.model.diagnosis import Diagnosis
 from mfu_operator.trace.answer import Answer, KernelDelta
-from mfu_operator.trace.markdown import LABELS
+from mfu_operator.trace.markdown import LABELS, grid_change
 
 BAR_CELLS = 60
 MOST_KERNELS = 5
@@ -95,7 +95,7 @@ def _kernels(
 
 def _changes(console: Console, kernels: Sequence[KernelDelta]) -> None:
     for one in [each for each in kernels if each.delta_ns][:MOST_KERNELS]:
-        calls = f"{one.calls_baseline:g} → {one.calls_now:g}×"
+        calls = f"{one.calls_baseline:g} → {one.calls_now:g}×{grid_change(one)}"
         _line(console, f"  {one.delta_ns / 1e6:+9.3f} ms  {calls:>15}  {one.category:14} {one.name}")
 
 

@@ -21,13 +21,23 @@ PARTS = (
 
 
 @dataclass(frozen=True, slots=True)
+class ShapeTotal:
+    """The share of a kernel's launches with a grid of `blocks` blocks."""
+
+    blocks: int
+    calls: float
+    total_ns: float
+
+
+@dataclass(frozen=True, slots=True)
 class KernelTotal:
-    """One kernel's share of the mean step."""
+    """One kernel's share of the mean step. `shapes` split it by grid; empty where grids are unknown or too many."""
 
     name: str
     category: str
     calls: float
     total_ns: float
+    shapes: tuple[ShapeTotal, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

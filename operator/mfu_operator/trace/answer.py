@@ -97,13 +97,18 @@ class DiagnosisRow(_Part, frozen=True, kw_only=True):
 
 
 class KernelDelta(_Part, frozen=True, kw_only=True):
-    """What a kernel costs more (or less) per step than in the baseline."""
+    """What a kernel costs more (or less) per step than in the baseline.
+
+    Where the grids that it is launched on changed, there is a row for each, with the blocks of one launch.
+    """
 
     name: str
     category: str
     delta_ns: float
     calls_baseline: float
     calls_now: float
+    blocks_baseline: int | msgspec.UnsetType = msgspec.UNSET
+    blocks_now: int | msgspec.UnsetType = msgspec.UNSET
 
 
 class Difference(_Part, frozen=True, kw_only=True):

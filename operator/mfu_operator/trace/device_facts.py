@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mfu_operator.model.account import KernelTotal
+from mfu_operator.model.account import KernelTotal, ShapeTotal
 from mfu_operator.model.trace import NONE, DeviceOps, Flags, Ints, Spans, Trace, column
 from mfu_operator.trace import kernels
 from mfu_operator.trace.accounting import COMMUNICATION, D2D, D2H, H2D
@@ -14,6 +14,9 @@ from mfu_operator.trace.range_names import select
 from mfu_operator.trace.steps import Steps
 
 MOST_KERNELS = 100
+MOST_SHAPES = 16
+"""Grids of one kernel: one that is launched on more of them has grids that follow its data."""
+
 COPIES = {H2D: "h2d", D2H: "d2h", D2D: "d2d"}
 
 
@@ -33,12 +36,34 @@ def kernel_totals(trace: Trace, ops: DeviceOps, chosen: Flags, count: int) -> tu
     calls = np.bincount(ops.name[mine])
     used = np.flatnonzero(calls)
     ordered = used[np.argsort(-length[used], kind="stable")]
+    shapes = _shapes(ops, mine, count)
     return tuple(
         KernelTotal(
-            trace.names[one], kernels.category(trace.names[one]), float(calls[one]) / count, float(length[one]) / count
+            trace.names[one],
+            kernels.category(trace.names[one]),
+            float(calls[one]) / count,
+            float(length[one]) / count,
+            shapes.get(int(one), ()),
         )
         for one in ordered
     )
+
+
+def _shapes(ops: DeviceOps, mine: Flags, count: int) -> dict[int, tuple[ShapeTotal, ...]]:
+    """Each kernel's launches by grid, under the index of its name; none where grids are unknown or too many."""
+    name, blocks, length = ops.name[mine], ops.shape[mine], (ops.end - ops.start)[mine]
+    order = np.lexsort((blocks, name))
+    name, blocks, length = name[order], blocks[order], length[order]
+    first = np.flatnonzero(np.append(True, (name[1:] != name[:-1]) | (blocks[1:] != blocks[:-1]))[: len(name)])
+    if not len(first):
+        return {}
+    totals, calls = np.add.reduceat(length, first), np.diff(np.append(first, len(name)))
+    found: dict[int, list[ShapeTotal]] = {}
+    for row, each, total, launches in zip(first, name[first], totals, calls, strict=True):
+        found.setdefault(int(each), []).append(
+            ShapeTotal(int(blocks[row]), float(launches) / count, float(total) / count)
+        )
+    return {each: tuple(rows) for each, rows in found.items() if len(rows) <= MOST_SHAPES and rows[0].blocks > 0}
 
 
 def tensor_core(totals: Sequence[KernelTotal]) -> dict[str, float]:

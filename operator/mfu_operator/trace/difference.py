@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 
-from mfu_operator.model.account import PARTS, KernelTotal, StepAccount
+import msgspec
+
+from mfu_operator.model.account import PARTS, KernelTotal, ShapeTotal, StepAccount
 from mfu_operator.trace import comparable
 from mfu_operator.trace.answer import Difference, KernelDelta
 
@@ -14,11 +16,12 @@ SAME_CALLS = 0.02
 def difference(now: StepAccount, baseline: StepAccount) -> Difference:
     """The growth of the mean step, by part and by kernel."""
     problems = comparable.differences(now, baseline)
+    parts = {part: now.parts_ns.get(part, 0.0) - baseline.parts_ns.get(part, 0.0) for part in PARTS}
     return Difference(
         comparable=not problems,
         not_comparable_because=problems,
-        step_ns=now.mean_ns - baseline.mean_ns,
-        account_ns={part: now.parts_ns.get(part, 0.0) - baseline.parts_ns.get(part, 0.0) for part in PARTS},
+        step_ns=sum(parts.values()),
+        account_ns=parts,
         kernels=kernel_deltas(now.kernels, baseline.kernels),
     )
 
@@ -26,7 +29,8 @@ def difference(now: StepAccount, baseline: StepAccount) -> Difference:
 def kernel_deltas(now: Sequence[KernelTotal], baseline: Sequence[KernelTotal]) -> tuple[KernelDelta, ...]:
     """What each kernel costs more or less, the largest changes first.
 
-    A kernel that is gone and a new one of its category that runs as often are taken for one that was renamed.
+    A kernel that is gone and a new one of its category that runs as often are taken for one that was renamed. A kernel
+    whose grids changed has a row for each grid, so that a larger shape does not look like a slower kernel.
     """
     before = {one.name: one for one in baseline}
     after = {one.name: one for one in now}
@@ -35,7 +39,7 @@ def kernel_deltas(now: Sequence[KernelTotal], baseline: Sequence[KernelTotal]) -
     )
     pairs = [(one, before.get(one.name) or renamed.get(one.name)) for one in now]
     matched = {old.name for _, old in pairs if old is not None}
-    deltas = [_delta(one, old) for one, old in pairs]
+    deltas = [delta for one, old in pairs for delta in _by_shape(one, old)]
     deltas += [_delta(None, old) for old in baseline if old.name not in matched]
     return tuple(sorted(deltas, key=lambda one: -abs(one.delta_ns))[:MOST_KERNELS])
 
@@ -45,15 +49,64 @@ def _renamed(new: Sequence[KernelTotal], gone: Sequence[KernelTotal]) -> dict[st
     left = sorted(gone, key=lambda one: -one.total_ns)
     found: dict[str, KernelTotal] = {}
     for one in sorted(new, key=lambda one: -one.total_ns):
-        old = next((old for old in left if old.category == one.category and _as_often(one, old)), None)
+        old = next((old for old in left if old.category == one.category and _as_often(one.calls, old.calls)), None)
         if old is not None:
             left.remove(old)
             found[one.name] = old
     return found
 
 
-def _as_often(one: KernelTotal, old: KernelTotal) -> bool:
-    return abs(one.calls - old.calls) <= SAME_CALLS * max(one.calls, old.calls)
+def _as_often(calls: float, before: float) -> bool:
+    return abs(calls - before) <= SAME_CALLS * max(calls, before)
+
+
+def _by_shape(now: KernelTotal, baseline: KernelTotal | None) -> list[KernelDelta]:
+    """One row for a kernel whose grids are unchanged or unknown; else one for those that are and one for each other."""
+    if baseline is None or not now.shapes or not baseline.shapes or now.name != baseline.name:
+        return [_delta(now, baseline)]
+    before = {one.blocks: one for one in baseline.shapes}
+    after = {one.blocks: one for one in now.shapes}
+    same = [blocks for blocks in after if blocks in before]
+    pairs = _same_calls(
+        [one for one in now.shapes if one.blocks not in before],
+        [one for one in baseline.shapes if one.blocks not in after],
+    )
+    if not pairs:
+        return [_delta(now, baseline)]
+    kept = (_kept(now, [after[one] for one in same]), _kept(baseline, [before[one] for one in same]))
+    return [*([_delta(*kept)] if same else []), *(_shape_delta(now, *pair) for pair in pairs)]
+
+
+def _same_calls(
+    new: Sequence[ShapeTotal], gone: Sequence[ShapeTotal]
+) -> list[tuple[ShapeTotal | None, ShapeTotal | None]]:
+    """Each new grid with the gone one that it replaces: the next in size that is launched as often."""
+    left = sorted(gone, key=lambda one: one.blocks)
+    pairs: list[tuple[ShapeTotal | None, ShapeTotal | None]] = []
+    for one in sorted(new, key=lambda one: one.blocks):
+        old = next((old for old in left if _as_often(one.calls, old.calls)), None)
+        if old is not None:
+            left.remove(old)
+        pairs.append((one, old))
+    return [*pairs, *((None, old) for old in left)]
+
+
+def _kept(kernel: KernelTotal, shapes: Sequence[ShapeTotal]) -> KernelTotal:
+    return KernelTotal(
+        kernel.name, kernel.category, sum(one.calls for one in shapes), sum(one.total_ns for one in shapes)
+    )
+
+
+def _shape_delta(kernel: KernelTotal, now: ShapeTotal | None, baseline: ShapeTotal | None) -> KernelDelta:
+    return KernelDelta(
+        name=kernel.name,
+        category=kernel.category,
+        delta_ns=(now.total_ns if now else 0.0) - (baseline.total_ns if baseline else 0.0),
+        calls_baseline=baseline.calls if baseline else 0.0,
+        calls_now=now.calls if now else 0.0,
+        blocks_baseline=baseline.blocks if baseline else msgspec.UNSET,
+        blocks_now=now.blocks if now else msgspec.UNSET,
+    )
 
 
 def _delta(now: KernelTotal | None, baseline: KernelTotal | None) -> KernelDelta:

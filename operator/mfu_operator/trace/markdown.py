@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from mfu_operator.model.account import PARTS, KernelTotal, StepAccount
-from mfu_operator.trace.answer import Answer, MeanStep
+from mfu_operator.trace.answer import Answer, KernelDelta, MeanStep
 
 LABELS: Mapping[str, str] = {
     "compute": "compute",
@@ -83,7 +83,8 @@ def answer_page(found: Answer) -> str:
         deltas = [one for one in found.difference.kernels if one.delta_ns][:MOST_KERNELS]
         if deltas:
             rows = [
-                f"| `{_cell(one.name)}` | {one.calls_baseline:g} | {one.calls_now:g} | {_signed(one.delta_ns)} |"
+                f"| `{_cell(one.name)}`{grid_change(one)} | {one.calls_baseline:g} | {one.calls_now:g} "
+                f"| {_signed(one.delta_ns)} |"
                 for one in deltas
             ]
             head = [
@@ -94,6 +95,14 @@ def answer_page(found: Answer) -> str:
     warnings = list(dict.fromkeys(warning for trace in found.traces for warning in trace.warnings))
     sections += [f"> {warning}" for warning in warnings]
     return "\n\n".join(one for one in sections if one)
+
+
+def grid_change(delta: KernelDelta) -> str:
+    """ ", 64 → 96 blocks" where the grid of the kernel's launches changed; else nothing."""
+    before, now = delta.blocks_baseline, delta.blocks_now
+    if before is msgspec.UNSET and now is msgspec.UNSET:
+        return ""
+    return f", {'none' if before is msgspec.UNSET else before} → {'none' if now is msgspec.UNSET else now} blocks"
 
 
 def _step_table(found: Answer, step: MeanStep) -> str:

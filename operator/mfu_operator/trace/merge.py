@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from mfu_operator.model.account import PARTS, KernelTotal, StepAccount
+from mfu_operator.model.account import PARTS, KernelTotal, ShapeTotal, StepAccount
 
 MOST_KERNELS = 200
 
@@ -55,13 +55,31 @@ def _facts(accounts: Sequence[StepAccount]) -> dict[str, float | str]:
 
 
 def _kernels(accounts: Sequence[StepAccount]) -> tuple[KernelTotal, ...]:
-    totals: dict[tuple[str, str], tuple[float, float]] = {}
+    same: dict[tuple[str, str], list[KernelTotal]] = {}
     for account in accounts:
         for kernel in account.kernels:
-            calls, total = totals.get((kernel.name, kernel.category), (0.0, 0.0))
-            totals[kernel.name, kernel.category] = (calls + kernel.calls, total + kernel.total_ns)
-    ordered = sorted(totals.items(), key=lambda item: -item[1][1])[:MOST_KERNELS]
+            same.setdefault((kernel.name, kernel.category), []).append(kernel)
+    merged_kernels = [
+        KernelTotal(
+            name,
+            category,
+            sum(one.calls for one in found) / len(accounts),
+            sum(one.total_ns for one in found) / len(accounts),
+            _shapes(found, len(accounts)),
+        )
+        for (name, category), found in same.items()
+    ]
+    return tuple(sorted(merged_kernels, key=lambda one: -one.total_ns)[:MOST_KERNELS])
+
+
+def _shapes(found: Sequence[KernelTotal], count: int) -> tuple[ShapeTotal, ...]:
+    """The grids of a kernel over all devices; none where one device does not know its own."""
+    if not all(one.shapes for one in found):
+        return ()
+    same: dict[int, list[ShapeTotal]] = {}
+    for shape in (shape for one in found for shape in one.shapes):
+        same.setdefault(shape.blocks, []).append(shape)
     return tuple(
-        KernelTotal(name, category, calls / len(accounts), total / len(accounts))
-        for (name, category), (calls, total) in ordered
+        ShapeTotal(blocks, sum(one.calls for one in each) / count, sum(one.total_ns for one in each) / count)
+        for blocks, each in sorted(same.items())
     )
