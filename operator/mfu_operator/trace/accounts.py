@@ -10,6 +10,7 @@ from mfu_operator.model.trace import NONE, DeviceOps, Ints, Trace
 from mfu_operator.trace import accounting, device_facts, host_account, host_facts
 from mfu_operator.trace.distinct import distinct
 from mfu_operator.trace.ranks import Collectives, collectives
+from mfu_operator.trace.repetition import repeated
 from mfu_operator.trace.steps import Steps, find_steps, span
 
 FEW_HIDDEN = 0.05
@@ -45,7 +46,7 @@ def accounts(trace: Trace, step_range: str | None = None) -> tuple[DeviceAccount
 
 def _device_account(trace: Trace, device: int, step_range: str | None) -> DeviceAccount:
     ops = accounting.ops_of(trace, device)
-    found = find_steps(trace, step_range, _launching_process(trace, ops))
+    found = find_steps(trace, step_range, _launching_process(trace, ops)) or repeated(trace, ops)
     steps = found or span(int(ops.start.min()), int(ops.end.max()))
     result = accounting.account(trace, ops, steps)
     counted = list(steps.counted)

@@ -7,6 +7,7 @@ import numpy as np
 
 from mfu_operator.errors import Unreadable
 from mfu_operator.model.trace import Ints, Spans, Trace, column
+from mfu_operator.trace.distinct import distinct
 
 PATTERNS = (
     re.compile(r"^ProfilerStep#?\s*\d*\*?$"),
@@ -16,6 +17,8 @@ PATTERNS = (
     re.compile(r"^(train(ing)?[ _-]?)?batch[ _#:=-]*\d*$", re.IGNORECASE),
 )
 """Names of step ranges, the surest first."""
+
+NUMBERS = re.compile(r"\d+")
 
 FEWEST_INTERIOR = 3
 """The first captured step carries the device's tail of the one before, the last may lack records: steps between them
@@ -61,7 +64,7 @@ def find_steps(trace: Trace, step_range: str | None = None, process: int | None 
     for pattern in _patterns(step_range):
         chosen = _matching(trace, pattern)
         if len(chosen):
-            return _windows(trace, _of_one_thread(trace, _of_process(trace, chosen, process)))
+            return _windows(trace, _of_one_loop(trace, _of_process(trace, chosen, process)))
     if step_range is not None:
         raise Unreadable(
             "NoSuchRange", f"{trace.path}: no range is named {step_range!r}; leave --step-range away or correct it"
@@ -94,8 +97,29 @@ def _of_process(trace: Trace, ranges: Spans, process: int | None) -> Spans:
     return ranges.where(same) if same.any() else ranges
 
 
-def _of_one_thread(trace: Trace, ranges: Spans) -> Spans:
-    return ranges.where(ranges.thread == np.argmax(np.bincount(ranges.thread)))
+def _of_one_loop(trace: Trace, ranges: Spans) -> Spans:
+    """The ranges of one thread whose names differ in numbers only: enough of them, then those that cover most.
+
+    A step may hold ranges that look like steps too (micro-batches, a helper's own batches).
+    """
+    stem_of = {int(one): NUMBERS.sub("", trace.names[one]) for one in distinct(ranges.name)}
+    stems = {stem: number for number, stem in enumerate(dict.fromkeys(stem_of.values()))}
+    stem = column([stems[stem_of[int(one)]] for one in ranges.name])
+    loops = [
+        outermost(ranges.where((ranges.thread == thread) & (stem == number)))
+        for thread in distinct(ranges.thread)
+        for number in stems.values()
+    ]
+    return max(loops, key=lambda one: (min(len(one), FEWEST_INTERIOR + 2), int((one.end - one.start).sum())))
+
+
+def outermost(ranges: Spans) -> Spans:
+    """Ranges by time of start, without those that lie within another."""
+    order = np.lexsort((-ranges.end, ranges.start))
+    end = np.maximum.accumulate(ranges.end[order])
+    inside = np.append(False, ranges.end[order][1:] <= end[:-1])[: len(order)]
+    kept = order[~inside]
+    return Spans(*(getattr(ranges, name)[kept] for name in Spans.__slots__))
 
 
 def _windows(trace: Trace, ranges: Spans) -> Steps:
@@ -103,10 +127,11 @@ def _windows(trace: Trace, ranges: Spans) -> Steps:
     last = first[-1]
     end = np.append(start[1:], ranges.end[last])
     names = tuple(trace.names[index] for index in ranges.name[first])
-    return Steps(names, start, end, int(ranges.thread[last]), _too_few(len(start)))
+    return Steps(names, start, end, int(ranges.thread[last]), too_few(len(start)))
 
 
-def _too_few(count: int) -> tuple[str, ...]:
+def too_few(count: int) -> tuple[str, ...]:
+    """A warning where so few steps were recorded that the first and the last count too."""
     if count - 2 >= FEWEST_INTERIOR:
         return ()
     warning = (
