@@ -9,6 +9,8 @@ import pytest
 from mfu_operator.cli.main import WORDS, cli
 from mfu_operator.model.diagnosis import Bottleneck
 from mfu_operator.model.verdict import Gate, Verdict
+from mfu_operator.model.vitals import Ailment
+from mfu_operator.reconcile.symptoms import CONDITIONS
 from mfu_operator.trace.causes import CAUSES
 from tests.charts.test_chart import exported
 from tests.docs.reasons import event_reasons, given_reasons, observed_causes
@@ -39,7 +41,13 @@ def test_a_reason_has_a_page(reason: str) -> None:
 
 def test_no_page_is_about_a_reason_that_nothing_gives() -> None:
     pages = {page.stem for page in (RUNBOOKS / "reasons").glob("*.md")}
-    assert pages - REASONS.keys() - TOPICS - {str(each) for each in Bottleneck} == set()
+    assert pages - REASONS.keys() - TOPICS - {str(each) for each in (*Bottleneck, *Ailment)} == set()
+
+
+@pytest.mark.parametrize("ailment", Ailment)
+def test_a_symptom_has_a_page_and_its_condition_is_explained(ailment: Ailment) -> None:
+    assert CONDITIONS[ailment] in (RUNBOOKS / "reasons" / f"{ailment}.md").read_text()
+    assert f"| {CONDITIONS[ailment]} | while True |" in INDEX
 
 
 @pytest.mark.parametrize("bottleneck", BOTTLENECKS)

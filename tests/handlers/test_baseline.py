@@ -14,6 +14,8 @@ from mfu_operator.errors import Retry
 from mfu_operator.handlers.baseline import reconcile, release
 from mfu_operator.handlers.probes import SweepStoppedError, sweep_is_alive
 from mfu_operator.handlers.shell import Shell
+from mfu_operator.model.incident import Status
+from mfu_operator.model.vitals import Ailment, Symptom
 from mfu_operator.runtime import telemetry
 from mfu_operator.runtime.leader import Leader
 from mfu_operator.settings import Settings
@@ -187,6 +189,24 @@ def test_a_deleted_baseline_is_measured_no_longer_and_exports_nothing(bench: Ben
     assert bench.shell.backoffs == {}
     exported = {sample.labels["name"] for metric in telemetry.VERDICT.collect() for sample in metric.samples}
     assert "gpt-small" not in exported
+
+
+def test_symptoms_are_exported_while_they_are_there(bench: Bench) -> None:
+    def exported() -> set[tuple[str, str]]:
+        metrics = (*telemetry.SYMPTOM.collect(), *telemetry.MEMORY_FULL.collect())
+        return {(sample.name, sample.labels["reason"]) for metric in metrics for sample in metric.samples}
+
+    leak = Symptom(Ailment.HOST_MEMORY_LEAK, "full", 1.0, 0.9, "gpt-0", full_at=2.0)
+    telemetry.record("team-a", "gpt", Status(symptoms=(leak, Symptom(Ailment.HUNG, "still", 1.0, 700.0))))
+    assert exported() == {
+        ("mfu_operator_symptom", "HostMemoryLeak"),
+        ("mfu_operator_symptom", "Hung"),
+        ("mfu_operator_memory_full_timestamp_seconds", "HostMemoryLeak"),
+    }
+    telemetry.record("team-a", "gpt", Status(symptoms=(leak,)))
+    assert ("mfu_operator_symptom", "Hung") not in exported()
+    telemetry.forget("team-a", "gpt")
+    assert exported() == set()
 
 
 def test_a_replica_that_lost_the_lease_exports_no_baseline_any_more(bench: Bench) -> None:

@@ -15,6 +15,7 @@ from mfu_operator.model.condition import Condition, Event
 from mfu_operator.model.incident import Incident, Status
 from mfu_operator.model.series import Reading
 from mfu_operator.model.verdict import Gate, Judgement
+from mfu_operator.model.vitals import Symptom
 from mfu_operator.model.workload import JobPhase
 from mfu_operator.ports import Credentials, Forge
 from mfu_operator.runtime.backoff import Backoff
@@ -45,6 +46,7 @@ class SweepDouble:
     gates: dict[Gate, tuple[float, float | None]] = field(default_factory=dict)
     finished_s: float | None = None
     rules: Ruling = field(default_factory=Ruling)
+    ails: tuple[Symptom, ...] | None = ()
 
     def register(self, key: str, *what: Any, **more: Any) -> None:
         self.registered[key] = {"what": what, **more}
@@ -63,6 +65,9 @@ class SweepDouble:
 
     def ruling(self, key: str, node_of: Mapping[str, str] | None = None) -> Ruling:
         return self.rules
+
+    def symptoms(self, key: str, now_s: float) -> tuple[Symptom, ...] | None:
+        return self.ails
 
     def filled(self, key: str) -> bool:
         return self.fills

@@ -17,9 +17,11 @@ import msgspec
 from mfu_operator.adapters import dcgm
 from mfu_operator.adapters.metric_names import MetricNames, names_of
 from mfu_operator.detect.samples import MFU, PHASE, SCRAPED_AT, STEP_TIME, STEPS, THROUGHPUT, Assembly
+from mfu_operator.detect.vital_samples import MEMORY, VitalAssembly
 from mfu_operator.errors import Retry, Stall
 from mfu_operator.model.baseline import MetricsSource, WorkloadRef
 from mfu_operator.model.series import HardwareReading, Reading
+from mfu_operator.model.vitals import Vitals
 from mfu_operator.ports import Credentials, Metrics
 
 CHUNK = 2500
@@ -31,6 +33,9 @@ HISTORY_CHUNK = 250
 
 DEADLINE_S = 20.0
 """For one query. Longer than Prometheus needs for 10,000 series, shorter than a sweep of 30 s."""
+
+_KIND = "mfu_kind"
+"""The label that tells the series of a history apart, which have lost their names."""
 
 _TENANT_HEADER = "X-Scope-OrgID"
 _MOST_ERROR_TEXT = 200
@@ -134,6 +139,56 @@ class PrometheusMetrics:
                 if owner is not None:
                     rows.setdefault(owner, []).append((labels, value))
         return {workload: dcgm.readings(found) for workload, found in rows.items()}
+
+    def vitals(self, workloads: Sequence[WorkloadRef], now_s: float) -> Mapping[WorkloadRef, Vitals]:
+        """Memory and streaks of each workload now, absent keys where it exports none: one query a chunk for all."""
+        kinds = {name: kind for kind, name in self.names.vitals.items()}
+        owner_of = _owners(workloads, self.names)
+        found: dict[WorkloadRef, VitalAssembly] = {}
+        for start in range(0, len(workloads) if kinds else 0, CHUNK):
+            for labels, value in self.query(self.vitals_query(workloads[start : start + CHUNK]), now_s):
+                owner, kind = owner_of(labels), kinds.get(labels.get("__name__", ""))
+                if owner is not None and kind is not None:
+                    pod = labels.get(self.names.pod, "")
+                    found.setdefault(owner, VitalAssembly()).add(labels, pod, kind, value)
+        return {workload: assembly.vitals(now_s) for workload, assembly in found.items()}
+
+    def vitals_query(self, workloads: Sequence[WorkloadRef]) -> str:
+        """The query for the vitals of workloads that fit into one chunk."""
+        names = "|".join(sorted(self.names.vitals.values()))
+        return f'{{__name__=~"{names}",{_matcher(workloads, self.names)[1:]}'
+
+    def vitals_history(
+        self, workloads: Sequence[WorkloadRef], start_s: float, end_s: float, step_s: float
+    ) -> Mapping[WorkloadRef, tuple[Vitals, ...]]:
+        """The least memory of each step of a span, oldest first; a bounded number of queries for all together."""
+        owner_of = _owners(workloads, self.names)
+        span = {"start": f"{start_s:.3f}", "end": f"{end_s:.3f}", "step": f"{step_s:g}"}
+        found: dict[WorkloadRef, dict[float, VitalAssembly]] = {}
+        for start in range(0, len(workloads), HISTORY_CHUNK):
+            promql = self._floors_query(workloads[start : start + HISTORY_CHUNK], step_s)
+            for row in self._ask("/api/v1/query_range", {"query": promql, **span}) if promql else ():
+                owner, kind = owner_of(row.metric), row.metric.get(_KIND, "")
+                if owner is None:
+                    continue
+                moments = found.setdefault(owner, {})
+                for at_s, value in row.points():
+                    moments.setdefault(at_s, VitalAssembly()).add(
+                        row.metric, row.metric.get(self.names.pod, ""), kind, value
+                    )
+        return {
+            workload: tuple(moments[at_s].vitals(at_s) for at_s in sorted(moments))
+            for workload, moments in found.items()
+        }
+
+    def _floors_query(self, workloads: Sequence[WorkloadRef], step_s: float) -> str:
+        """min_over_time drops a metric's name, so each kind is put into a label of its own."""
+        matcher = _matcher(workloads, self.names)
+        return " or ".join(
+            f'label_replace(min_over_time({name}{matcher}[{step_s:.0f}s]), "{_KIND}", "{kind}", "", "")'
+            for kind, name in self.names.vitals.items()
+            if kind in MEMORY
+        )
 
     def queries(self, workloads: Sequence[WorkloadRef]) -> Iterator[tuple[str, str]]:
         """(kind, PromQL) of every query that is sent for these workloads, given that they fit into one chunk."""

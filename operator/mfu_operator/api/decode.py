@@ -24,13 +24,17 @@ from mfu_operator.model.baseline import (
     RemediationMode,
     SecretRef,
     Spread,
+    Watch,
     WorkloadRef,
 )
 
 T = TypeVar("T")
 
 APPLICATION_KINDS = ("Application", "Kustomization")
-METRIC_NAMES = ("mfu", "stepTime", "throughput", "steps", "phase", "info", "runningRatio")
+METRIC_NAMES = (
+    "mfu", "stepTime", "throughput", "steps", "phase", "info", "runningRatio", "memoryAllocated", "memoryReserved",
+    "memoryLimit", "hostMemory", "hostMemoryLimit", "nonfiniteLosses", "skippedSteps",
+)  # fmt: skip
 METRIC_LABELS = ("namespace", "pod", "workload")
 MIN_STEPS = 5
 """Of which three are interior: fewer captured steps give no account."""
@@ -59,6 +63,7 @@ def spec(body: Mapping[str, Any]) -> BaselineSpec:
         record=_record(baseline.section("record")) if baseline.has("record") else None,
         metrics=_metrics(root.section("metrics")),
         detection=_detection(root.section("detection")),
+        watch=_watch(root.section("watch")),
         profiling=_profiling(root.section("profiling")),
         remediation=_remediation(root.section("remediation")),
         suspend=root.flag("suspend"),
@@ -150,6 +155,21 @@ def _detection(section: Section) -> Detection:
         confirm_s=_or(section.duration_s("confirm"), default.confirm_s),
         recover_s=_or(section.duration_s("recover"), default.recover_s),
         warmup_s=_or(section.duration_s("warmup"), default.warmup_s),
+    )
+
+
+def _watch(section: Section) -> Watch:
+    default = Watch()
+    hang, memory, loss = section.section("hang"), section.section("memory"), section.section("loss")
+    return Watch(
+        hang=hang.flag("enabled", default.hang),
+        hang_s=hang.duration_s("after"),
+        gated_hang_s=_or(hang.duration_s("gatedAfter"), default.gated_hang_s),
+        memory=memory.flag("enabled", default.memory),
+        memory_horizon_s=_or(memory.duration_s("horizon"), default.memory_horizon_s),
+        loss=loss.flag("enabled", default.loss),
+        nonfinite_losses=_or(loss.count("nonfiniteLosses"), default.nonfinite_losses),
+        skipped_steps=_or(loss.count("skippedSteps"), default.skipped_steps),
     )
 
 

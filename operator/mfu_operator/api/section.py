@@ -71,12 +71,12 @@ class Section:
         """A percentage ("5%"), as a ratio."""
         return self._read(name, lambda value: quantities.ratio(_text(value)))
 
-    def flag(self, name: str) -> bool:
-        """True or False; absent is False."""
+    def flag(self, name: str, default: bool = False) -> bool:
+        """True or False."""
         value = self.values.get(name)
         if value is not None and not isinstance(value, bool):
             self.refuse(name, f"is {value!r}; write true or false")
-        return bool(value)
+        return default if value is None else value
 
     def choice(self, name: str, choices: type[E]) -> E | None:
         """One of the values of an enumeration."""

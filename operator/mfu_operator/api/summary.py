@@ -6,6 +6,9 @@ from mfu_operator.model.baseline import Signal
 from mfu_operator.model.incident import Incident, ProposalFact, Status
 from mfu_operator.model.verdict import Judgement, Verdict
 
+SPEED_FIRST = frozenset({str(Verdict.REGRESSED), str(Verdict.NOT_COMPARABLE)})
+"""What is said even of a run that has symptoms: beside it, Healthy or NoData would say less than they do."""
+
 MINUS = "\N{MINUS SIGN}"
 _SHA_HEAD = 8
 
@@ -13,6 +16,8 @@ _SHA_HEAD = 8
 def summary(status: Status) -> Mapping[str, str]:
     """The columns' texts by their key; a column without anything to say is absent."""
     texts = {**_measured(status.judgement), **_explained(status.incident)}
+    if status.symptoms and texts.get("verdict") not in SPEED_FIRST:
+        texts["verdict"] = str(status.symptoms[0].reason)
     texts["progress"] = _progress(status)
     if status.recording is not None and "verdict" not in texts:
         texts["verdict"] = "Recording"

@@ -26,6 +26,7 @@ from mfu_operator.runtime.perform import credentials_of
 _TOKEN_VARIABLE = "MFU_PROMETHEUS_TOKEN"
 _OLD_S = 120.0
 _MOST_EXAMPLES = 3
+VITALS_LINE = "vitals"
 _WITHOUT = {
     MFU: "MFU is not judged; throughput or step time can be",
     STEP_TIME: "step time is not judged, and a slow rank cannot be told",
@@ -86,7 +87,23 @@ def examined(metrics: PrometheusMetrics, spec: BaselineSpec, now_s: float) -> li
                 break
             continue
         findings.append(_finding(metrics, kind, promql, rows, now_s))
+    if metrics.names.vitals and not any(finding.told.startswith("Prometheus") for finding in findings):
+        findings.append(_vitals(metrics, spec, now_s))
     return findings
+
+
+def _vitals(metrics: PrometheusMetrics, spec: BaselineSpec, now_s: float) -> Finding:
+    """Memory, losses and skipped steps come in one query."""
+    promql = metrics.vitals_query([spec.workload])
+    kinds = {name: kind for kind, name in metrics.names.vitals.items()}
+    try:
+        present = {kinds.get(labels.get("__name__", ""), "") for labels, _ in metrics.query(promql, now_s)}
+    except MfuError as error:
+        return Finding(VITALS_LINE, promql, False, error.reason, error.message)
+    missing = ", ".join(kind for kind in metrics.names.vitals if kind not in present)
+    told = ", ".join(kind for kind in metrics.names.vitals if kind in present) or "nothing"
+    advice = f"not exported, so not watched: {missing}" if missing else ""
+    return Finding(VITALS_LINE, promql, True if present else None, told, advice)
 
 
 def _finding(

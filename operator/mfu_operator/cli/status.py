@@ -14,12 +14,15 @@ from mfu_operator.cli import baselines
 from mfu_operator.detect.words import clock, per_cent
 from mfu_operator.model.baseline import Baseline
 from mfu_operator.model.incident import Incident, Status
+from mfu_operator.model.vitals import Ailment
 from mfu_operator.reconcile.level import FIRST, words
+from mfu_operator.reconcile.symptoms import CONDITIONS
 
 PIPED_WIDTH = 240
 """Columns of a line that goes into a pipe: nothing is cut there."""
 
 COLOURS = {"Healthy": "green", "Regressed": "red", "NoData": "yellow", "NotComparable": "yellow"}
+COLOURS |= dict.fromkeys(Ailment, "red")
 COLUMNS = ("reading", "baseline", "change", "verdict", "bottleneck", "evidence", "progress", "pullRequest")
 HEADINGS = ("NAME", "MODEL", "NOW", "BASELINE", "CHANGE", "VERDICT", "BOTTLENECK", "EVIDENCE", "DOING", "PULL REQUEST")
 
@@ -62,8 +65,11 @@ def _story(console: Console, item: Mapping[str, Any]) -> None:
         console.print(Text(f"{judgement.verdict}: {judgement.message}", style=COLOURS.get(judgement.verdict, "")))
         if judgement.smallest_visible_drop is not None:
             console.print(f"The smallest loss that would be seen is {judgement.smallest_visible_drop:.1%}.")
+    for symptom in status.symptoms:
+        console.print(Text(f"{symptom.reason}: {symptom.message}", style="red"), soft_wrap=True)
     _facts(console, status)
-    for condition in status.conditions:
+    told = {CONDITIONS[symptom.reason] for symptom in status.symptoms}
+    for condition in (each for each in status.conditions if each.type not in told):
         console.print(f"  {condition.type}={condition.status} {condition.reason}: {condition.message}", soft_wrap=True)
     for incident in (*((status.incident,) if status.incident else ()), *status.history):
         _incident(console, incident)

@@ -45,3 +45,8 @@ def clock(time_s: float) -> str:
 def per_cent(ratio: float) -> str:
     """A ratio as per cent: "5 %", "17.2 %"."""
     return f"{round(100 * ratio, 1):g} %"
+
+
+def gibibytes(size: float) -> str:
+    """Bytes in GiB (below one in MiB), three digits: "61.2 GiB", "240 MiB"."""
+    return f"{size / 2**30:.3g} GiB" if size >= 2**30 else f"{size / 2**20:.3g} MiB"

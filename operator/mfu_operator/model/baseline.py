@@ -87,6 +87,25 @@ class Detection:
     warmup_s: float = 120.0
 
 
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """What else is looked for in the readings, apart from speed. Each can be turned off; none ever proposes anything.
+
+    hang_s None: as long as a loss must be sustained. gated_hang_s is its limit in a checkpoint, an evaluation or at the
+    start. memory_horizon_s: memory that is full later than this is nobody's concern yet. nonfinite_losses and
+    skipped_steps are how many in a row it takes.
+    """
+
+    hang: bool = True
+    hang_s: float | None = None
+    gated_hang_s: float = 3600.0
+    memory: bool = True
+    memory_horizon_s: float = 86400.0
+    loss: bool = True
+    nonfinite_losses: int = 3
+    skipped_steps: int = 32
+
+
 class ProfilingMode(StrEnum):
     """Whether the operator may launch profiling Jobs."""
 
@@ -192,6 +211,7 @@ class BaselineSpec:
     record: RecordPlan | None = None
     metrics: MetricsSource = MetricsSource()
     detection: Detection = Detection()
+    watch: Watch = Watch()
     profiling: Profiling = Profiling()
     remediation: Remediation = Remediation()
     suspend: bool = False

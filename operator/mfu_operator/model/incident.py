@@ -8,6 +8,7 @@ from mfu_operator.model.condition import Condition
 from mfu_operator.model.diagnosis import Diagnosis
 from mfu_operator.model.proposal import ProposalKind, PullRequestState
 from mfu_operator.model.verdict import Judgement
+from mfu_operator.model.vitals import Symptom
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,4 +142,5 @@ class Status:
     history: tuple[Incident, ...] = ()
     previous_baselines: tuple[Baseline, ...] = ()
     configuration: str | None = None
+    symptoms: tuple[Symptom, ...] = ()
     conditions: tuple[Condition, ...] = field(default_factory=tuple)

@@ -8,6 +8,9 @@ MeasurementFailed  True only: readings could not be had
 ProfilingFailed    True only: a profile could not be recorded
 ProposalFailed     True only: a proposal was asked for and there is none, with the reason
 RecoveryFailed     True only: the proposal was merged and the loss remains
+Hung               True only: the run stands still                                   \
+MemoryCreeping     True only: its memory will be full                                 > symptoms: apart from its speed
+NotLearning        True only: its loss is not finite, or its updates are skipped     /
 """
 
 from collections.abc import Sequence
@@ -20,6 +23,7 @@ from mfu_operator.model.incident import Incident, ProfileFact, Status
 from mfu_operator.model.proposal import PullRequestState
 from mfu_operator.model.verdict import Verdict
 from mfu_operator.model.workload import JobPhase
+from mfu_operator.reconcile import symptoms
 from mfu_operator.reconcile.conclude import Failure
 from mfu_operator.reconcile.incident import proposal_missing
 from mfu_operator.reconcile.world import World
@@ -49,6 +53,7 @@ def conditions(
         _profiling_failed(world, status, failures),
         _proposal_failed(world, status, failures),
         _recovery_failed(world, status.incident),
+        *symptoms.conditions(status.symptoms),
     ]
     return tuple(_dated(world, status, condition) for condition in found if condition is not None)
 

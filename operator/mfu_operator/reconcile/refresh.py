@@ -12,6 +12,7 @@ from mfu_operator.model.incident import ProfileFact, Recording, Status
 from mfu_operator.model.verdict import Judgement, Verdict
 from mfu_operator.reconcile.level import FIRST, adopt, declared_baseline, put_out_of_force
 from mfu_operator.reconcile.profile import anew, overlapping
+from mfu_operator.reconcile.symptoms import refreshed
 from mfu_operator.reconcile.world import World
 
 WORTH_A_WRITE = 0.01
@@ -94,6 +95,9 @@ def refresh(world: World) -> tuple[Status, tuple[Event, ...]]:
     if judgement is not None and _tells_more(status.judgement, judgement):
         events += _turned(status.judgement, judgement)
         status = replace(status, judgement=judgement)
+    if world.symptoms is not None:
+        symptoms, told = refreshed(status.symptoms, world.symptoms, world.now_s)
+        status, events = replace(status, symptoms=symptoms), (*events, *told)
     return replace(status, observed_generation=world.identity.generation), events
 
 

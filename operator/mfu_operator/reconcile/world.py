@@ -10,6 +10,7 @@ from mfu_operator.model.commit import Source
 from mfu_operator.model.incident import Recording, Status
 from mfu_operator.model.proposal import PullRequest
 from mfu_operator.model.verdict import Judgement
+from mfu_operator.model.vitals import Symptom
 from mfu_operator.model.workload import ProfilingJob, Workload
 
 
@@ -46,7 +47,7 @@ class World:
 
     `problem` is what kept this tick from measuring, `job_problem` from seeing the profiling Job, `source_problem` from
     learning where the configuration comes from, `answer_problem` from asking for the pull request. `findings`
-    explain the loss and lie outside of any commit.
+    explain the loss and lie outside of any commit. `symptoms` are what else is wrong; None: not known now.
     """
 
     now_s: float
@@ -64,4 +65,5 @@ class World:
     source_problem: MfuError | None = None
     pull_request: PullRequest | None = None
     findings: tuple[Finding, ...] = ()
+    symptoms: tuple[Symptom, ...] | None = None
     answer_problem: MfuError | None = None

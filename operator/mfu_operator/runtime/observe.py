@@ -26,12 +26,12 @@ def observe(hands: Hands, world: World, looks: Looks) -> World:
     """The world filled in: the workload, its readings, and what the next decision needs besides, where it is due."""
     if world.spec.suspend:
         hands.sweep.forget(world.identity.uid)
-        return world
+        return replace(world, symptoms=())
     try:
         world = replace(world, workload=_workload(hands, world.spec))
         world = _measured(hands, world)
     except MfuError as error:
-        world = replace(world, problem=error)
+        world = replace(world, problem=error, symptoms=() if error.reason == "WorkloadNotFound" else None)
     if world.workload is None:
         return world
     for need in needs(world.spec, world.status, world.judgement):
@@ -102,6 +102,7 @@ def _measured(hands: Hands, world: World) -> World:
         world,
         recorded=recorded,
         findings=hands.sweep.ruling(identity.uid, nodes).findings if open_now else (),
+        symptoms=hands.sweep.symptoms(identity.uid, world.now_s),
         judgement=None if judgement is None else held_against(judgement, baseline, spec),
         problem=hands.sweep.source_problem(identity.uid),
     )

@@ -20,10 +20,12 @@ from typing import Protocol, runtime_checkable
 from mfu_operator.detect.evidence import State, advance, initial, reopened, resumed
 from mfu_operator.detect.hardware import Ruling, rule_out
 from mfu_operator.detect.judge import judge
+from mfu_operator.detect.vitals import VitalSigns
 from mfu_operator.errors import MfuError, Wait
 from mfu_operator.model.baseline import Baseline, BaselineSpec, WorkloadRef
 from mfu_operator.model.series import HardwareReading, Reading
 from mfu_operator.model.verdict import Gate, Judgement
+from mfu_operator.model.vitals import Symptom, Vitals
 from mfu_operator.ports import Credentials, Metrics, MetricsSources
 from mfu_operator.runtime.occupancy import Span
 
@@ -53,6 +55,15 @@ _MOST_RECORDED = 50_000
 _EARLY_SHARE = 0.2
 """New baselines bring the next sweep forward, to a fifth of the interval: ten thousand at once do it a few times."""
 
+_VITALS_EVERY = 4
+"""Memory and streaks are looked at in every fourth sweep, of a quarter of the baselines each: ten thousand jobs are one
+query more a sweep, and a loss that is lost is told within two minutes."""
+
+_VITALS_REFILL_S = 26 * 3600.0
+_VITALS_REFILL_STEP_S = 960.0
+_MOST_REFILLED = 250
+"""After a restart the floors of a day are read again, of so many baselines a sweep, in one query."""
+
 _AFTER_GATE_SHARE = 0.25
 """Readings are means over a window: after a gate opens, the next 2.5 of 10 minutes may still hold what it hid."""
 
@@ -65,6 +76,19 @@ class HardwareSource(Protocol):
         self, workloads: Sequence[WorkloadRef], now_s: float
     ) -> Mapping[WorkloadRef, tuple[HardwareReading, ...]]:
         """The GPUs of each workload, absent keys where nothing is known of them."""
+
+
+@runtime_checkable
+class VitalsSource(Protocol):
+    """A source of readings that knows memory and streaks too."""
+
+    def vitals(self, workloads: Sequence[WorkloadRef], now_s: float) -> Mapping[WorkloadRef, Vitals]:
+        """The vitals of each workload now, absent keys where nothing is known of them."""
+
+    def vitals_history(
+        self, workloads: Sequence[WorkloadRef], start_s: float, end_s: float, step_s: float
+    ) -> Mapping[WorkloadRef, tuple[Vitals, ...]]:
+        """The least memory of each step of a span, oldest first."""
 
 
 @dataclass(slots=True)
@@ -83,6 +107,9 @@ class _Watched:
     gates: dict[Gate, Sequence[Span]] = field(default_factory=dict)
     usual_hardware: tuple[HardwareReading, ...] | None = None
     hardware: tuple[HardwareReading, ...] = ()
+    signs: VitalSigns = field(default_factory=VitalSigns)
+    remembered: bool = False
+    """Whether the history of its memory was read, so that its symptoms mean something."""
 
 
 @dataclass(slots=True)
@@ -114,6 +141,7 @@ class Sweep:
         self._asked_early = threading.Event()
         self._thread: threading.Thread | None = None
         self._finished_s: float | None = None
+        self._turn = 0
 
     def register(
         self,
@@ -143,6 +171,8 @@ class Sweep:
             if before is None or not _same_measure(before, spec, baseline, source, recording_since_s):
                 fresh = _Watched(spec, baseline, source, problem, recording_since_s, incident_since_s)
                 fresh.gates = {**(before.gates if before is not None else {}), **(gated or {})}
+                if before is not None and before.spec.workload == spec.workload and before.source is source:
+                    fresh.signs, fresh.remembered = before.signs, before.remembered
                 self._watched[key] = fresh
                 self._asked_early.set()
                 return
@@ -172,6 +202,16 @@ class Sweep:
                 return None
             state, baseline, detection = watched.state, watched.baseline, watched.spec.detection
         return judge(state, baseline, detection, now_s, differences)
+
+    def symptoms(self, key: str, now_s: float) -> tuple[Symptom, ...] | None:
+        """What is wrong with the run apart from its speed; None while that is not known (yet)."""
+        with self._lock:
+            watched = self._watched.get(key)
+            if watched is None or not watched.filled or not watched.remembered:
+                return None
+            spec = watched.spec
+            step_s = watched.baseline.level.step_time_s if watched.baseline is not None else None
+            return watched.signs.symptoms(spec.watch, spec.detection, step_s, now_s)
 
     def readings(self, key: str) -> tuple[Reading, ...]:
         """Readings in memory, oldest first: all since a recording began, otherwise the last one."""
@@ -225,6 +265,7 @@ class Sweep:
             for key, watched in self._watched.items():
                 if watched.source is not None:
                     by_source.setdefault(id(watched.source), (watched.source, {}))[1][key] = watched
+            self._turn += 1
             self._health = {name: self._health.get(name, _Health()) for name in by_source}
             due = [(name, *by_source[name]) for name, health in self._health.items() if health.not_before_s <= now_s]
         if due:
@@ -276,6 +317,47 @@ class Sweep:
                 self._take(one, latest.get(_ref(one), ()))
         if isinstance(source, HardwareSource):
             self._look_at_hardware(source, current, now_s)
+        self._look_at_vitals(source, current, now_s)
+
+    def _look_at_vitals(self, source: Metrics, current: Sequence[_Watched], now_s: float) -> None:
+        """Of a quarter of the baselines, after the history of those that are new here. No answer is no look."""
+        if not isinstance(source, VitalsSource):
+            with self._lock:
+                for one in current:
+                    one.remembered = True
+            return
+        self._remember(source, [one for one in current if not one.remembered][:_MOST_REFILLED], now_s)
+        asked = [one for one in current if one.remembered][self._turn % _VITALS_EVERY :: _VITALS_EVERY]
+        if not asked:
+            return
+        try:
+            found = source.vitals(sorted({_ref(one) for one in asked}, key=_by_name), now_s)
+        except MfuError as problem:
+            log.info("memory and streaks: %s: %s", problem.reason, problem.message)
+            return
+        with self._lock:
+            for one in asked:
+                vitals = found.get(_ref(one))
+                if vitals is not None:
+                    one.signs.look(vitals, one.spec.watch)
+
+    def _remember(self, source: VitalsSource, fresh: Sequence[_Watched], now_s: float) -> None:
+        """Read the floors of a day, so that a restart of the operator does not forget a leak."""
+        if not fresh:
+            return
+        refs = sorted({_ref(one) for one in fresh}, key=_by_name)
+        try:
+            history = source.vitals_history(refs, now_s - _VITALS_REFILL_S, now_s, _VITALS_REFILL_STEP_S)
+            latest = source.vitals(refs, now_s)
+        except MfuError as problem:
+            log.info("memory of the last day: %s: %s", problem.reason, problem.message)
+            history, latest = {}, {}
+        with self._lock:
+            for one in fresh:
+                one.signs.remember(history.get(_ref(one), ()), one.spec.watch)
+                if _ref(one) in latest:
+                    one.signs.look(latest[_ref(one)], one.spec.watch)
+                one.remembered = True
 
     def _look_at_hardware(self, source: HardwareSource, current: Sequence[_Watched], now_s: float) -> None:
         """Once while a baseline holds, and at every sweep while it does not. No answer is no reading."""
@@ -329,6 +411,8 @@ class Sweep:
         fresh = [reading for reading in readings if reading.time_s > last_s]
         if not fresh:
             return
+        for reading in fresh:
+            watched.signs.read(reading)
         baseline = watched.baseline
         if baseline is not None:
             for reading in fresh:

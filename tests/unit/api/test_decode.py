@@ -22,6 +22,7 @@ from mfu_operator.model.baseline import (
     RemediationMode,
     SecretRef,
     Spread,
+    Watch,
     WorkloadRef,
 )
 
@@ -97,6 +98,11 @@ def test_a_full_spec() -> None:
             "path": "apps/gpt",
             "coolDown": "1h",
         },
+        watch={
+            "hang": {"enabled": False, "after": "20m", "gatedAfter": "2h"},
+            "memory": {"enabled": False, "horizon": "6h"},
+            "loss": {"enabled": False, "nonfiniteLosses": 5, "skippedSteps": 64},
+        },
         suspend=True,
     )
     assert decode.spec(full) == BaselineSpec(
@@ -113,6 +119,7 @@ def test_a_full_spec() -> None:
             {"pod": "exported_pod"},
         ),
         detection=Detection(0.05, 120.0, 180.0, 240.0, 30.0),
+        watch=Watch(False, 1200.0, 7200.0, False, 21600.0, False, 5, 64),
         profiling=Profiling(
             ProfilingMode.OFF,
             6,
@@ -178,6 +185,9 @@ def test_a_full_spec() -> None:
         ),
         ({"metrics": {"names": {"mfus": "x"}}}, "spec.metrics.names.mfus is unknown; the keys are mfu,"),
         ({"metrics": {"prometheus": {"address": "http://u:secret@prom"}}}, "spec.metrics.prometheus.address holds"),
+        ({"watch": {"hang": {"after": "soon"}}}, "spec.watch.hang.after cannot be read"),
+        ({"watch": {"memory": {"enabled": "off"}}}, "spec.watch.memory.enabled is 'off'; write true or false"),
+        ({"watch": {"loss": {"nonfiniteLosses": 0}}}, "spec.watch.loss.nonfiniteLosses is 0"),
         ({"suspend": "yes"}, "spec.suspend is 'yes'; write true or false"),
     ],
 )

@@ -60,3 +60,14 @@ def test_a_source_that_refuses_is_asked_once() -> None:
     found = findings(lambda promql: [], status=403)
     assert list(found) == ["mfu"]
     assert found["mfu"].told == "PrometheusRefused"
+
+
+def test_memory_and_losses_are_one_line_that_says_what_is_not_watched() -> None:
+    def rows(promql: str) -> Rows:
+        names = ("mfu_probe_host_memory_bytes", "mfu_probe_host_memory_limit_bytes")
+        return [(TARGET | {"__name__": name}, "1") for name in names] if promql.startswith("{__name__") else []
+
+    found = findings(rows)["vitals"]
+    assert found.ok
+    assert found.told == "hostMemory, hostMemoryLimit"
+    assert "not watched: memoryAllocated, memoryReserved" in found.advice

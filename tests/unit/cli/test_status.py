@@ -19,6 +19,7 @@ from mfu_operator.errors import MfuError, Stall
 from mfu_operator.model.baseline import Level, Provenance
 from mfu_operator.model.condition import Condition
 from mfu_operator.model.incident import Status
+from mfu_operator.model.vitals import Ailment, Symptom
 from tests.support import worlds
 from tests.support.worlds import ailing, explained, incident
 
@@ -154,6 +155,15 @@ def test_one_baseline_is_told_as_a_story(api: ApiServer) -> None:
         "recovered: mfu 0.46 before, 0.381 regressed, 0.458 after; 0.459 device-hours lost",
     ):
         assert sentence in story
+
+
+def test_a_symptom_is_the_verdict_in_the_line_and_is_told_once_in_the_story(api: ApiServer) -> None:
+    leak = Symptom(Ailment.MEMORY_LEAK, "device memory is full at 18:40", 1.0, 0.8, "gpt-0", full_at=2.0)
+    condition = Condition("MemoryCreeping", "True", "MemoryLeak", leak.message, 1, 0.0)
+    api.keep(replace(worlds.SETTLED, symptoms=(leak,), conditions=(condition,)))
+    assert "MemoryLeak" in said("status").splitlines()[1]
+    story = said("status", "gpt-small")
+    assert story.count("MemoryLeak: device memory is full at 18:40") == 1
 
 
 @pytest.mark.parametrize("text", ["[ci] fewer workers", "closes [/data]", "[red]stop[/red]"])
