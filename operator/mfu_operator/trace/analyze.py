@@ -120,12 +120,13 @@ def _trace_row(trace: Trace, warnings: tuple[str, ...]) -> answer.TraceRow:
 
 def _device_row(trace: int, account: DeviceAccount) -> answer.DeviceRow:
     steps = account.steps
+    interior = steps.interior
     rows = tuple(
         answer.StepRow(
             name=steps.names[index],
             start_ns=int(steps.start[index]),
             end_ns=int(steps.end[index]),
-            interior=steps.interior[index],
+            interior=interior[index],
             account_ns={part: int(value) for part, value in zip(PARTS, account.parts[index], strict=True)},
         )
         for index in range(len(steps))

@@ -336,10 +336,11 @@ def _shape(arguments: _Arguments) -> int:
 
 
 def _integers(values: Sequence[Any]) -> Ints:
-    """Each value as `_integer` has it; quicker where all are numbers that a column can hold."""
-    if set(map(type, values)) <= {int}:
+    """Each value as `_integer` has it; quicker where all are numbers that a column can hold, or nothing."""
+    if set(map(type, values)) <= {int, type(None)}:
         with contextlib.suppress(OverflowError):
-            numbers = np.fromiter(values, dtype=np.int64, count=len(values))
+            plain = [NONE if value is None else value for value in values]
+            numbers = np.fromiter(plain, dtype=np.int64, count=len(plain))
             return np.where((numbers >= -1) & (numbers < LARGEST), numbers, NONE)
     return np.fromiter(map(_integer, values), dtype=np.int64, count=len(values))
 

@@ -248,7 +248,7 @@ class _Reader:
     def _range_names(self, strings: Ints, where: str) -> Ints:
         """The names of ranges: the text where there is one, else that of the string id."""
         names = np.full(len(strings), NONE, dtype=np.int64)
-        if "text" in self._tables["NVTX_EVENTS"]:
+        if self._has_texts():
             texts = self._connection.execute(f"SELECT CAST(text AS BLOB) FROM NVTX_EVENTS {where}")
             found = (NONE if text is None else self._range_name(text) for (text,) in texts)
             names = np.fromiter(found, dtype=np.int64)
@@ -256,6 +256,13 @@ class _Reader:
         once, place = with_places(strings[rest])
         names[rest] = column([self._range_name(self._string(int(one))) for one in once])[place]
         return names
+
+    def _has_texts(self) -> bool:
+        """Whether any range has a text of its own: since 2023 most have a string id only."""
+        if "text" not in self._tables["NVTX_EVENTS"]:
+            return False
+        found = self._connection.execute("SELECT EXISTS (SELECT 1 FROM NVTX_EVENTS WHERE text NOT NULL)")
+        return bool(found.fetchone()[0])
 
     def _range_name(self, text: bytes) -> int:
         """The index of a range's name, without what makes each call's another one."""
