@@ -10,6 +10,7 @@ import click
 from mfu_operator.errors import Unreadable
 from mfu_operator.trace import answer, compact, formats
 from mfu_operator.trace.analyze import answer_of, mean_account, read_files
+from mfu_operator.trace.limits import MOST_EVENTS
 
 UNREADABLE = 3
 """Exit code for a trace that cannot be read; wrong usage is 2, as click has it."""
@@ -29,6 +30,13 @@ FORMATS = ("text", "json", "markdown", "account")
 @click.option("--baseline", multiple=True, type=click.Path(path_type=Path), help="A trace to compare with; repeatable.")
 @click.option("--step-range", metavar="NAME", help="The name of the step ranges, where it is not a usual one.")
 @click.option(
+    "--max-events",
+    type=click.IntRange(min=1),
+    default=MOST_EVENTS,
+    show_default=True,
+    help="Refuse a trace file of more events: each takes up to 180 bytes of memory.",
+)
+@click.option(
     "--termination-message",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Also write the compact account (or the error) to this file, for a profiling pod.",
@@ -43,6 +51,7 @@ def analyze_command(
     output: str,
     baseline: tuple[Path, ...],
     step_range: str | None,
+    max_events: int,
     termination_message: Path | None,
     recorder_log: Path | None,
 ) -> None:
@@ -52,33 +61,31 @@ def analyze_command(
     """
     try:
         with ExitStack() as stack:
-            printed, account = _answer(stack, traces, output, baseline, step_range)
+            now = read_files(_readable(stack, traces), step_range, max_events)
+            if output == "account":
+                printed = compact.encode(mean_account(now), _hardware_remarks())
+            else:
+                before = read_files(_readable(stack, baseline), step_range, max_events)
+                printed = _printed(answer_of(now, before), output)
     except Unreadable as error:
         _leave(termination_message, compact.encode_failure(error.reason, error.message + _last_words(recorder_log)))
         click.echo(f"kubectl-mfu: {' '.join(error.message.split())}", err=True)
         sys.exit(UNREADABLE)
-    _leave(termination_message, account)
+    if termination_message is not None:
+        _leave(termination_message, printed if output == "account" else compact.encode(mean_account(now)))
     click.echo(printed)
 
 
-def _answer(
-    stack: ExitStack, traces: tuple[Path, ...], output: str, baseline: tuple[Path, ...], step_range: str | None
-) -> tuple[str, str]:
-    """What to print, and the compact account."""
-    now = read_files(_readable(stack, traces), step_range)
-    account = compact.encode(mean_account(now), _hardware_remarks() if output == "account" else ())
-    if output == "account":
-        return account, account
-    found = answer_of(now, read_files(_readable(stack, baseline), step_range))
+def _printed(found: answer.Answer, output: str) -> str:
     if output == "json":
-        return answer.encode(found), account
+        return answer.encode(found)
     if output == "markdown":
         from mfu_operator.trace import markdown
 
-        return markdown.answer_page(found), account
+        return markdown.answer_page(found)
     from mfu_operator.cli import render  # rich takes as long to import as a small trace to analyse
 
-    return render.answer_text(found), account
+    return render.answer_text(found)
 
 
 def _last_words(recorder_log: Path | None) -> str:

@@ -15,6 +15,7 @@ from mfu_operator.trace.accounts import DeviceAccount, accounts
 from mfu_operator.trace.diagnose import diagnose
 from mfu_operator.trace.difference import difference
 from mfu_operator.trace.formats import TraceFile
+from mfu_operator.trace.limits import MOST_EVENTS
 from mfu_operator.trace.merge import merged
 
 
@@ -65,9 +66,9 @@ def read_all(paths: Sequence[Path], step_range: str | None) -> tuple[Read, ...]:
     return read_files(formats.expand(paths), step_range)
 
 
-def read_files(files: Sequence[TraceFile], step_range: str | None) -> tuple[Read, ...]:
-    """The accounts of every file, one in memory at a time. Raises Unreadable."""
-    return tuple(_read(file, step_range) for file in files)
+def read_files(files: Sequence[TraceFile], step_range: str | None, most_events: int = MOST_EVENTS) -> tuple[Read, ...]:
+    """The accounts of every file, one in memory at a time; one of more events is refused. Raises Unreadable."""
+    return tuple(_read(formats.read(file, most_events), step_range) for file in files)
 
 
 def mean_account(reads: Sequence[Read]) -> StepAccount:
@@ -100,8 +101,7 @@ def _rank_facts(compared: answer.Ranks) -> dict[str, float | str]:
     return facts if compared.slow_in is None else {**facts, "slowestIn": compared.slow_in}
 
 
-def _read(file: TraceFile, step_range: str | None) -> Read:
-    trace = formats.read(file)
+def _read(trace: Trace, step_range: str | None) -> Read:
     devices = accounts(trace, step_range)
     said = dict.fromkeys(warning for device in devices for warning in device.mean.warnings)
     return Read(_trace_row(trace, tuple(said)), devices)

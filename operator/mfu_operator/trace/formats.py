@@ -6,6 +6,7 @@ from pathlib import Path
 
 from mfu_operator.errors import Unreadable
 from mfu_operator.model.trace import Trace
+from mfu_operator.trace.limits import MOST_EVENTS
 
 SQLITE_MAGIC = b"SQLite format 3\x00"
 KINETO_MARKS = (
@@ -84,8 +85,8 @@ def is_stream(path: Path) -> bool:
     return STREAM_MARK in head_of(path)[:MARK_WITHIN] or path.suffix == ".qdstrm"
 
 
-def read(file: TraceFile) -> Trace:
-    """The trace in columns.
+def read(file: TraceFile, most_events: int = MOST_EVENTS) -> Trace:
+    """The trace in columns. One of more events is refused.
 
     Raises:
         Unreadable: NotATrace, NeedsExport, CorruptTrace, TooLarge: the message names the file, what is wrong and what
@@ -96,11 +97,11 @@ def read(file: TraceFile) -> Trace:
     if head.startswith(SQLITE_MAGIC):
         from mfu_operator.trace.nsys_sqlite import read_nsys  # a reader costs more to import than a small trace
 
-        return read_nsys(path, shown)
+        return read_nsys(path, shown, most_events)
     if _may_be_kineto(head):
         from mfu_operator.trace.kineto_json import read_kineto
 
-        return read_kineto(path)
+        return read_kineto(path, most_events)
     if is_report(path):
         raise Unreadable("NeedsExport", f"{path}: export it first: nsys export --type=sqlite {path.name}")
     raise Unreadable(

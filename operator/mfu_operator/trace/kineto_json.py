@@ -20,6 +20,7 @@ from mfu_operator.trace.distinct import used
 from mfu_operator.trace.joins import join
 from mfu_operator.trace.kernels import part_of
 from mfu_operator.trace.kineto_stream import KinetoStream, cleaned, last_boundary
+from mfu_operator.trace.limits import MOST_EVENTS, check_count
 from mfu_operator.trace.range_names import is_range, mean
 
 DEVICE = ("kernel", "Kernel", "gpu_memcpy", "Memcpy", "gpu_memset", "Memset", "concurrent_kernel")
@@ -76,8 +77,8 @@ _EVENTS = msgspec.json.Decoder(list[_Event])
 _DOCUMENT = msgspec.json.Decoder(_Document)
 
 
-def read_kineto(path: Path) -> Trace:
-    """The recording in columns.
+def read_kineto(path: Path, most_events: int = MOST_EVENTS) -> Trace:
+    """The recording in columns. A file of more events is refused.
 
     Raises:
         Unreadable: NotATrace, CorruptTrace, TooLarge.
@@ -88,9 +89,11 @@ def read_kineto(path: Path) -> Trace:
     for piece in stream.pieces():
         if last:
             columns.add(_decoded(_EVENTS.decode, last, path))
+            check_count(path, columns.events, most_events)
         last = piece
     events, about = _last_piece(last, stream, path)
     columns.add(events)
+    check_count(path, columns.events, most_events)
     if stream.truncated and not columns.events:
         raise Unreadable("CorruptTrace", f"{path}: cut short before the first event's end; copy or record it again")
     return columns.trace(path, about, truncated=stream.truncated)

@@ -22,14 +22,17 @@ PIECE_BYTES = 1 << 20
 
 SALVAGE_BYTES = 64 << 10
 
-LARGEST_BYTES = 16 << 30
-"""Of JSON: beyond it the trace is refused. 100 million events, of which the columns alone would take 10 GB."""
+LARGEST_PIECE_BYTES = 512 << 20
+"""Of text in which no event ends and another begins: it would be held in memory as a whole."""
 
 BEGIN = re.compile(rb'"traceEvents"\s*:\s*\[')
 LONGEST_BEGIN = 64
 BRACKET = re.compile(rb"\s*\[")
-BOUNDARY = re.compile(rb'\}\s*,\s*(?=\{\s*"ph")')
-"""Between two events. It cannot match in a string, where the quotes would be escaped."""
+FIRST_KEY = re.compile(rb'\[?\s*\{\s*"(\w+)"')
+"""Of the first event. The profiler's events begin with "ph", what other tools have written again may not."""
+
+WIDEST_GAP = 256
+"""Bytes between the end of an event and the first key of the next one."""
 
 NOT_A_NUMBER = re.compile(rb"(?<=[:,\[\s])-?(?:nan|inf|NaN|Infinity)(?=\s*[,}\]])")
 
@@ -55,6 +58,12 @@ class KinetoStream:
         for block in self._blocks():
             seen = len(self._rest)
             self._rest += block
+            if len(self._rest) > LARGEST_PIECE_BYTES:
+                raise Unreadable(
+                    "TooLarge",
+                    f"{self.path}: more than {LARGEST_PIECE_BYTES >> 20} MiB without two events that follow each other;"
+                    " check that it is a torch.profiler trace",
+                )
             begun = begun or self._cut_header(max(0, seen - LONGEST_BEGIN))
             if begun and len(self._rest) >= enough:
                 yield from self._whole_events()
@@ -90,10 +99,6 @@ class KinetoStream:
         try:
             for block in self._read(0, PIECE_BYTES):
                 total += len(block)
-                if total > LARGEST_BYTES:
-                    raise Unreadable(
-                        "TooLarge", f"{self.path}: more than {LARGEST_BYTES >> 30} GiB; record fewer steps"
-                    )
                 yield block
         except EOFError:
             self.truncated = True
@@ -126,13 +131,18 @@ class KinetoStream:
 
 def last_boundary(text: bytes | bytearray) -> tuple[int, int] | None:
     """Where the last two events of the text part: (the end of the one, the start of the other)."""
+    found = _last_boundary(text, b"ph")
+    if found is None and (first := FIRST_KEY.match(text)):
+        found = _last_boundary(text, first[1])
+    return found
+
+
+def _last_boundary(text: bytes | bytearray, key: bytes) -> tuple[int, int] | None:
+    """Between events that begin with `key`. It cannot match in a string, where the quotes would be escaped."""
+    boundary = re.compile(rb'\}\s*,\s*(?=\{\s*"' + key + b'")')
     end = len(text)
-    while end > 0:
-        place = text.rfind(b'"ph"', 0, end)
-        if place < 0:
-            return None
-        low = max(0, place - 256)
-        found = list(BOUNDARY.finditer(text, low, place + 4))
+    while (place := text.rfind(b'"' + key + b'"', 0, end)) >= 0:
+        found = list(boundary.finditer(text, max(0, place - WIDEST_GAP), place + len(key) + 2))
         if found:
             return found[-1].start() + 1, found[-1].end()
         end = place

@@ -13,6 +13,7 @@ from mfu_operator.trace.accounting import COMPUTE, D2D, D2H, H2D, MEMSET
 from mfu_operator.trace.distinct import used, with_places
 from mfu_operator.trace.joins import join
 from mfu_operator.trace.kernels import part_of
+from mfu_operator.trace.limits import MOST_EVENTS, check_count
 from mfu_operator.trace.nsys_about import About, read_about
 from mfu_operator.trace.range_names import mean, select
 
@@ -37,19 +38,20 @@ SERIAL_BITS = 24
 """The low bits of a globalTid hold the thread, the rest is its globalPid."""
 
 
-def read_nsys(path: Path, shown: Path) -> Trace:
+def read_nsys(path: Path, shown: Path, most_events: int = MOST_EVENTS) -> Trace:
     """The recording in columns.
 
     Args:
         path: the export.
         shown: what a person calls it: the export, or the report that it was made from.
+        most_events: one of more is refused.
 
     Raises:
-        Unreadable: CorruptTrace, where SQLite or the values in it are not what an export holds.
+        Unreadable: TooLarge; CorruptTrace, where SQLite or the values in it are not what an export holds.
     """
     try:
         with _connect(path) as connection:
-            return _Reader(connection, shown).read()
+            return _Reader(connection, shown).read(most_events)
     except (sqlite3.Error, OverflowError, ValueError, TypeError) as error:
         said = " ".join(str(error).split())
         raise Unreadable(
@@ -82,11 +84,12 @@ class _Reader:
         self._threads: dict[int, int] = {}
         self._warnings: list[str] = []
 
-    def read(self) -> Trace:
+    def read(self, most_events: int) -> Trace:
         if not self._tables.keys() & {"StringIds", "NVTX_EVENTS", "CUPTI_ACTIVITY_KIND_KERNEL"}:
             raise Unreadable(
                 "NotATrace", f"{self._path}: an SQLite file, but not an export of nsys (no StringIds, no NVTX_EVENTS)"
             )
+        check_count(self._path, self._count(), most_events)
         self._strings = self._string_table()
         about = read_about(self._connection, self._tables)
         calls, call_keys = self._calls()
@@ -110,6 +113,11 @@ class _Reader:
             warnings=(*about.warnings, *self._warnings),
             missing=tuple(sorted(WANTED - self._tables.keys())),
         )
+
+    def _count(self) -> int:
+        """The rows that are to be read."""
+        listed = [table for table in EVENT_TABLES if table in self._tables]
+        return sum(self._connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0] for table in listed)
 
     def _string_table(self) -> Mapping[int, bytes]:
         """As bytes: the few that are used are decoded when they are."""
@@ -283,6 +291,15 @@ OWN_COLUMNS: Mapping[str, Sequence[str]] = {
     "CUPTI_ACTIVITY_KIND_MEMCPY": ("copyKind", "bytes", "srcKind", "dstKind"),
     "CUPTI_ACTIVITY_KIND_MEMSET": ("bytes",),
 }
+EVENT_TABLES = (
+    "CUPTI_ACTIVITY_KIND_KERNEL",
+    "CUPTI_ACTIVITY_KIND_MEMCPY",
+    "CUPTI_ACTIVITY_KIND_MEMSET",
+    "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
+    "CUPTI_ACTIVITY_KIND_RUNTIME",
+    "NVTX_EVENTS",
+    "OSRT_API",
+)
 RANGE_COLUMNS = frozenset({"start", "end", "eventType", "globalTid"})
 WANTED = frozenset({"CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS"})
 CORRELATION_MASK = (1 << 32) - 1

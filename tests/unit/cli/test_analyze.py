@@ -67,6 +67,25 @@ def damaged(folder: Path) -> Sequence[Path]:
     return (empty, folder / "text", folder / "cut", folder / "absent")
 
 
+def test_a_trace_above_the_limit_is_refused_in_one_line_and_code_3(trace: Path, tmp_path: Path) -> None:
+    kineto = tmp_path / "rank0.json"
+    kineto.write_text(json.dumps({"traceEvents": [{"ph": "i", "name": f"mark {number}"} for number in range(40)]}))
+    for path in (trace, kineto):
+        result = run("--max-events", 39, path)
+        assert result.exit_code == 3
+        assert result.stdout == ""
+        assert result.stderr.splitlines() == [
+            f"kubectl-mfu: {path}: more than 39 events; record fewer steps, or raise --max-events"
+        ]
+
+
+def test_a_trace_at_the_limit_is_read(tmp_path: Path) -> None:
+    rows = [{"ph": "X", "cat": "user_annotation", "name": "step", "ts": 20 * number, "dur": 9} for number in range(40)]
+    kineto = tmp_path / "rank0.json"
+    kineto.write_text(json.dumps({"traceEvents": rows}))
+    assert run("--max-events", 40, kineto).exit_code == 0
+
+
 @pytest.mark.parametrize("index", range(4))
 def test_what_cannot_be_read_is_refused_in_one_line_and_code_3(tmp_path: Path, index: int) -> None:
     path = damaged(tmp_path)[index]

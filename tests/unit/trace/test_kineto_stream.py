@@ -56,11 +56,33 @@ def test_a_cut_anywhere_in_an_event_leaves_the_events_before_it(
         assert trace.warnings == ("the file is cut short: the events after the cut are missing",)
 
 
+@pytest.mark.parametrize("first", ["name", "args", "ts"])
+def test_events_that_another_tool_has_written_again_are_told_apart_by_their_first_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str
+) -> None:
+    monkeypatch.setattr(kineto_stream, "PIECE_BYTES", 1_000)
+    monkeypatch.setattr(kineto_stream, "LARGEST_PIECE_BYTES", 5_000)
+    rows = [event(f"range {index}", index * 20, args={"sizes": [{"a": 1}, {"b": 2}]}) for index in range(100)]
+    again = [{first: row[first], **row} for row in rows]
+    trace = read_kineto(written(tmp_path / "t", json.dumps({"traceEvents": again}).encode()))
+    assert trace.names == tuple(f"range {index}" for index in range(100))
+
+
 def test_an_event_longer_than_a_piece_is_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kineto_stream, "PIECE_BYTES", 1_000)
     rows = [event(f"range {index}", index * 20, args={"stack": "x" * 5_000 * (index % 2)}) for index in range(50)]
     trace = read_kineto(written(tmp_path / "t", json.dumps({"traceEvents": rows}).encode()))
     assert trace.names == tuple(f"range {index}" for index in range(50))
+
+
+def test_text_without_two_events_that_follow_each_other_is_not_held_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kineto_stream, "PIECE_BYTES", 1_000)
+    monkeypatch.setattr(kineto_stream, "LARGEST_PIECE_BYTES", 50_000)
+    rows = [event("a", 1, args={"stack": "x" * 60_000}), event("b", 2)]
+    with pytest.raises(Unreadable, match="without two events that follow each other"):
+        read_kineto(written(tmp_path / "t", json.dumps({"traceEvents": rows}).encode()))
 
 
 def test_what_the_document_says_before_and_after_many_events_is_read(
