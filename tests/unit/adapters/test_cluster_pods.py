@@ -15,7 +15,8 @@ DIGEST = "sha256:" + "a" * 64
 
 def job(condition: str | None = None, reason: str = "", message: str = "") -> dict[str, Any]:
     conditions = [
-        {"type": "SuccessCriteriaMet" if condition == "Complete" else "FailureTarget", "status": "True"},
+        {"type": "SuccessCriteriaMet" if condition == "Complete" else "FailureTarget", "status": "True",
+         "reason": reason, "message": message, "lastTransitionTime": "2026-11-21T07:05:00Z"},
         {"type": condition, "status": "True", "reason": reason, "message": message,
          "lastTransitionTime": "2026-11-21T07:05:00Z"},
     ]  # fmt: skip
@@ -23,6 +24,13 @@ def job(condition: str | None = None, reason: str = "", message: str = "") -> di
         "metadata": {"name": "mfu-gpt-1-a1", "creationTimestamp": CREATED},
         "status": {"conditions": conditions} if condition else {},
     }
+
+
+def failing(reason: str, message: str) -> dict[str, Any]:
+    """A Job whose controller has decided that it fails, and still ends its pods."""
+    whole = job("Failed", reason, message)
+    [target, _] = whole["status"]["conditions"]
+    return whole | {"status": {"conditions": [target | {"reason": reason, "message": message}]}}
 
 
 def pod(phase: str = "Pending", created: str = CREATED, node: str | None = "node-1", **status: Any) -> dict[str, Any]:
@@ -74,6 +82,8 @@ SEEN: list[tuple[str, dict[str, Any], list[dict[str, Any]], JobPhase, str | None
     ("deadline", job("Failed", *DEADLINE), [pod("Failed")], JobPhase.FAILED, "DeadlineExceeded"),
     ("deadline, pod deleted", job("Failed", *DEADLINE), [], JobPhase.FAILED, "DeadlineExceeded"),
     ("deadline, never scheduled", job("Failed", *DEADLINE), [pod(node=None, conditions=[UNSCHEDULED])],
+     JobPhase.FAILED, "JobUnschedulable"),
+    ("deadline, its pod not yet deleted", failing(*DEADLINE), [pod(node=None, conditions=[UNSCHEDULED])],
      JobPhase.FAILED, "JobUnschedulable"),
     ("the copy failed", job("Failed", *BACKOFF), [pod("Failed", initContainerStatuses=[terminated("train", 137)])],
      JobPhase.FAILED, "JobFailed"),

@@ -57,7 +57,10 @@ def _images(manifest: Manifest, statuses: Sequence[Manifest]) -> tuple[str, ...]
 
 
 def profiling_job_of(job: Manifest, pods: Sequence[Manifest], now_s: float) -> ProfilingJob:
-    """A profiling Job and its newest pod as one observation."""
+    """A profiling Job and its newest pod as one observation.
+
+    A Job that will fail (FailureTarget) has failed: its pods, which say why, are gone once its controller is done.
+    """
     name = job["metadata"]["name"]
     created_at = unix_time(job["metadata"]["creationTimestamp"]) or 0.0
     pod = max(pods, key=lambda each: each["metadata"]["creationTimestamp"], default=None)
@@ -68,9 +71,10 @@ def profiling_job_of(job: Manifest, pods: Sequence[Manifest], now_s: float) -> P
     if "Complete" in finished:
         finished_at = unix_time(finished["Complete"].get("lastTransitionTime"))
         return ProfilingJob(name, JobPhase.SUCCEEDED, created_at, finished_at, node, _result(pod))
-    if "Failed" in finished:
-        reason, message = _why_failed(finished["Failed"], pod)
-        finished_at = unix_time(finished["Failed"].get("lastTransitionTime"))
+    failed = finished.get("FailureTarget") or finished.get("Failed")
+    if failed is not None:
+        reason, message = _why_failed(failed, pod)
+        finished_at = unix_time(failed.get("lastTransitionTime"))
         return ProfilingJob(name, JobPhase.FAILED, created_at, finished_at, node, _result(pod), reason, message)
     if pod is None:
         refused = _why_no_pod(job) if now_s - created_at > NO_POD_AFTER_S else (None, None)
