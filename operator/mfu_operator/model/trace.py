@@ -71,8 +71,8 @@ class Trace:
     what the program marked (NVTX, annotations), `host_ops` framework operators, `os_calls` calls of the operating
     system's libraries that were long enough to be recorded. `device_expected`: the recording was meant to hold
     device activity. `missing` names what a reader looked for and did not find;
-    `incomplete`: events were dropped, so that what is missing proves nothing; `settings` are the recorder's own, where
-    they change how long things take.
+    `incomplete`: why events are missing, so that what is not there proves nothing; `settings` are the recorder's own,
+    where they change how long things take.
     """
 
     path: str
@@ -91,5 +91,5 @@ class Trace:
     device_expected: bool = False
     warnings: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
-    incomplete: bool = False
+    incomplete: str | None = None
     settings: Mapping[str, float | str] = field(default_factory=dict)

@@ -153,6 +153,12 @@ def _add(parts: Ints, step: Ints, part: int, lengths: Ints) -> None:
     np.add.at(parts[:, part], step, lengths)
 
 
+def forget_idle(parts: Ints) -> None:
+    """Counts all idle time as unknown: where kernels are missing, a gap is none."""
+    parts[:, UNKNOWN] = parts[:, MEMSET + 1 :].sum(axis=1)
+    parts[:, MEMSET + 1 : UNKNOWN] = 0
+
+
 def mean(rows: Ints, counted: Sequence[int]) -> tuple[float, ...]:
     """The columns' means over the counted steps, ns."""
     return tuple(float(value) for value in rows[list(counted)].mean(axis=0))

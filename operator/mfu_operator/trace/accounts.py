@@ -7,7 +7,7 @@ import numpy as np
 from mfu_operator.errors import Unreadable
 from mfu_operator.model.account import PARTS, StepAccount
 from mfu_operator.model.trace import NONE, DeviceOps, Ints, Trace
-from mfu_operator.trace import accounting, device_facts, host_account, host_facts
+from mfu_operator.trace import accounting, blind_spots, device_facts, host_account, host_facts
 from mfu_operator.trace.distinct import distinct
 from mfu_operator.trace.ranks import Collectives, collectives
 from mfu_operator.trace.repetition import repeated
@@ -49,6 +49,8 @@ def _device_account(trace: Trace, device: int, step_range: str | None) -> Device
     found = find_steps(trace, step_range, _launching_process(trace, ops)) or repeated(trace, ops)
     steps = found or span(int(ops.start.min()), int(ops.end.max()))
     result = accounting.account(trace, ops, steps)
+    if not blind_spots.computes(trace):
+        accounting.forget_idle(result.parts)
     counted = list(steps.counted)
     totals = device_facts.kernel_totals(trace, ops, device_facts.in_counted(ops.start, steps, counted), len(counted))
     base = _mean(trace, steps, result.parts, "gpu", *warnings_of(ops))
@@ -61,6 +63,7 @@ def _device_account(trace: Trace, device: int, step_range: str | None) -> Device
         facts={
             **base.facts,
             **device_facts.device_facts(trace, ops, steps, totals),
+            **blind_spots.of_device(trace, ops, steps),
             **({} if found else {"wholeSteps": 0.0}),
         },
     )
@@ -109,6 +112,7 @@ def _mean(trace: Trace, steps: Steps, parts: Ints, source: str, *warnings: str) 
         facts={
             "restStdNs": _spread(lengths - parts[counted, accounting.INPUT]),
             **host_facts.input_facts(trace, steps, counted),
+            **blind_spots.of_trace(trace, steps),
             **_conditions(trace),
         },
     )
@@ -135,8 +139,7 @@ def warnings_of(ops: DeviceOps) -> tuple[str, ...]:
 def _conditions(trace: Trace) -> dict[str, float | str]:
     """What must be equal for two accounts to be compared."""
     world = {} if trace.world_size is None else {"worldSize": float(trace.world_size)}
-    dropped = {"incomplete": 1.0} if trace.incomplete else {}
-    return {**trace.settings, **world, **dropped}
+    return {**trace.settings, **world}
 
 
 def _launching_process(trace: Trace, ops: DeviceOps) -> int | None:

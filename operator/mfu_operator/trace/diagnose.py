@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from mfu_operator.model.account import PARTS, StepAccount
 from mfu_operator.model.diagnosis import Bottleneck, Diagnosis
-from mfu_operator.trace import causes, comparable
+from mfu_operator.trace import abstain, causes, comparable
 from mfu_operator.trace.case import Case, milliseconds
 
 GROUPS: Mapping[Bottleneck, tuple[str, ...]] = {
@@ -56,10 +56,15 @@ def diagnose(now: StepAccount, baseline: StepAccount | None = None) -> Diagnosis
     """What made the step slower than the baseline's; without a baseline, what its time goes to."""
     if now.mean_ns <= 0:
         return _inconclusive("the account holds no time", "record at least five whole steps")
-    if any(one is not None and one.facts.get("incomplete") for one in (now, baseline)):
-        return _inconclusive("events were dropped from the trace", "record again, and keep every event")
-    if baseline is None:
-        return _absolute(now)
+    refused = abstain.refusal(now, baseline)
+    if refused is not None:
+        return _inconclusive(refused.why, refused.advice)
+    found = _absolute(now) if baseline is None else _compared(now, baseline)
+    withdrawn = abstain.withdrawn(found.bottleneck, now, baseline)
+    return found if withdrawn is None else _inconclusive(withdrawn.why, withdrawn.advice)
+
+
+def _compared(now: StepAccount, baseline: StepAccount) -> Diagnosis:
     problems = comparable.differences(now, baseline)
     if problems:
         return Diagnosis(
@@ -158,18 +163,21 @@ GENERAL_ADVICE: Mapping[Bottleneck, tuple[str, ...]] = {
 UNKNOWN_BECAUSE: Mapping[str, tuple[str, str]] = {
     "deviceLost": (
         "launches were recorded and no device activity",
-        "give it the privilege to read GPU activity (CAP_SYS_ADMIN), or record with --trace=cuda-sw,nvtx,osrt",
+        (
+            "give it the privilege to read GPU activity (CAP_SYS_ADMIN), or record with nsys profile "
+            "--trace=cuda-sw,nvtx,osrt"
+        ),
     ),
     "graphNs": (
         "kernels hide in CUDA graphs",
-        "record again with --trace=cuda,nvtx,osrt --cuda-graph-trace=node",
+        f"record again with {abstain.RECORD} --cuda-graph-trace=node",
     ),
 }
 """A fact that explains unknown time → (the reason, what to record instead)."""
 
 NO_LAUNCHES = (
     "launch calls are missing for the operations after the gaps",
-    "record again with --trace=cuda,nvtx,osrt",
+    f"record again with {abstain.RECORD}",
 )
 
 

@@ -34,6 +34,9 @@ MEMSETS = ("gpu_memset", "Memset")
 FEWEST_EVENTS = 0.5
 """Of the numbered host events: with fewer left, nothing can be said about the step."""
 
+CUT_SHORT = "the file is cut short: the events after the cut are missing"
+SAMPLED = "the trace was sampled"
+
 LONGEST_US = 1e12
 """Eleven days: an event that claims to last longer, or a time beyond 2⁶² ns, is damage."""
 
@@ -238,7 +241,7 @@ class _Columns:
             gpus=_gpus(about.deviceProperties),
             device_expected=bool(mean(calls, names, "cuda", "launch", "graph").any()),
             warnings=self._warnings(truncated),
-            incomplete=self._sampled,
+            incomplete=CUT_SHORT if truncated else SAMPLED if self._sampled else None,
             settings={
                 "profilerStacks": float(bool(about.with_stack)),
                 "profilerShapes": float(bool(about.record_shapes)),
@@ -248,7 +251,7 @@ class _Columns:
     def _warnings(self, truncated: bool) -> tuple[str, ...]:
         said = []
         if truncated:
-            said.append("the file is cut short: the events after the cut are missing")
+            said.append(CUT_SHORT)
         if self._sampled:
             said.append(
                 f"only {self._numbered} of {self._highest + 1} recorded host events are in the file: it was sampled"

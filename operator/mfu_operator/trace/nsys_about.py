@@ -17,12 +17,15 @@ WORST_SEVERITY = 2
 """ENUM_DIAGNOSTIC_SEVERITY_LEVEL: 0 unknown, 1 information, 2 warning, 3 error."""
 
 PRIVILEGES = re.compile(r"insufficient.?privilege|CUPTI_ERROR|permission.*(CUDA|GPU)|no CUDA events collected", re.I)
-DROPPED = re.compile(r"\b(dropped|lost|overflow|incomplete|missing)\b", re.I)
+DROPPED = re.compile(r"\b(drop(ped)?|lost|discarded|overflow\w*)\b", re.I)
+IN_DOUBT = re.compile(r"\b(incomplete|missing|might (not )?have)\b", re.I)
+RECORDS_DROPPED = "nsys reports dropped records"
 
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """An export's origin. `device_tracing_failed`: nsys itself says that device activity could not be recorded."""
+    """An export's origin. `device_tracing_failed`: nsys itself says that device activity could not be recorded;
+    `incomplete`: why records are missing, where it says so."""
 
     producer: str | None = None
     rank: int | None = None
@@ -30,6 +33,7 @@ class About:
     gpus: Mapping[int, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     device_tracing_failed: bool = False
+    incomplete: str | None = None
 
 
 def read_about(connection: sqlite3.Connection, tables: Tables) -> About:
@@ -43,6 +47,7 @@ def read_about(connection: sqlite3.Connection, tables: Tables) -> About:
         gpus=_gpus(connection, tables),
         warnings=_warnings(diagnostics),
         device_tracing_failed=any(PRIVILEGES.search(text) for text in diagnostics),
+        incomplete=RECORDS_DROPPED if any(DROPPED.search(text) for text in diagnostics) else None,
     )
 
 
@@ -84,7 +89,9 @@ def _warnings(diagnostics: list[str]) -> tuple[str, ...]:
     if any(PRIVILEGES.search(text) for text in diagnostics):
         found.append("nsys could not record device activity (privileges or CUPTI); grant them to the profiled process")
     if any(DROPPED.search(text) for text in diagnostics):
-        found.append("nsys reports dropped or missing records")
+        found.append(RECORDS_DROPPED)
+    if any(IN_DOUBT.search(text) for text in diagnostics):
+        found.append("nsys is not sure that it collected every record")
     return tuple(found)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from mfu_operator.errors import Unreadable
 from mfu_operator.model.trace import NONE, DeviceOps, Flags, Ints, Spans, Trace, column
 from mfu_operator.trace.accounting import COMPUTE, D2D, D2H, H2D, MEMSET
+from mfu_operator.trace.blind_spots import WHOLE_GRAPH
 from mfu_operator.trace.distinct import used, with_places
 from mfu_operator.trace.joins import join
 from mfu_operator.trace.kernels import part_of
@@ -112,6 +113,7 @@ class _Reader:
             device_expected=self._device_expected(calls, about),
             warnings=(*about.warnings, *self._warnings),
             missing=tuple(sorted(WANTED - self._tables.keys())),
+            incomplete=about.incomplete,
         )
 
     def _count(self) -> int:
@@ -232,7 +234,7 @@ class _Reader:
         if table == "CUPTI_ACTIVITY_KIND_MEMSET":
             (size,) = own
             return zero + MEMSET, zero + self._name(b"memset"), np.maximum(size, 0), zero, zero
-        return zero + COMPUTE, zero + self._name(b"CUDA graph"), zero, zero, zero
+        return zero + COMPUTE, zero + self._name(WHOLE_GRAPH.encode()), zero, zero, zero
 
     def _kernel_particulars(self, long: Ints, short: Ints, *grid: Ints) -> tuple[Ints, Ints, Ints, Ints, Ints]:
         name = self._name_of_ids(np.where(long != NONE, long, short))

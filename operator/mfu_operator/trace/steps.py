@@ -74,7 +74,10 @@ def find_steps(trace: Trace, step_range: str | None = None, process: int | None 
 
 def span(start: int, end: int) -> Steps:
     """One window over everything, for a trace whose steps are not to be told apart."""
-    warning = "no step range was found, so the account is of the whole recorded span; mark steps with an NVTX range"
+    warning = (
+        "no step range was found, so the account is of the whole recorded span, with whatever of it is warm-up; "
+        "mark steps with an NVTX range"
+    )
     return Steps(("span",), column([start]), column([end]), None, (warning,))
 
 
