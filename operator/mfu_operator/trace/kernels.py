@@ -14,6 +14,9 @@ NOT_USED = "not used"
 TELLING = 200
 """Characters of a name that are looked at: no real one of kilobytes of template arguments is told by its tail."""
 
+FORMATS = ("fp8", "half", "tf32", "single")
+"""The number formats of matrix kernels, the fastest first."""
+
 ELIGIBLE_CATEGORIES = frozenset({"gemm", "attention", "convolution"})
 """Work that tensor cores exist for."""
 
@@ -44,7 +47,7 @@ def _column(column: str) -> tuple[KernelRule, ...]:
 
 
 def rule_for(column: str, name: str) -> KernelRule | None:
-    """The first rule of `column` (category, tensor) that matches."""
+    """The first rule of `column` (category, tensor, format) that matches."""
     told = name[:TELLING]
     return next((rule for rule in _column(column) if rule.pattern.search(told)), None)
 
@@ -60,6 +63,13 @@ def category(name: str) -> str:
 def tensor_core(name: str) -> str:
     """`used`, `not used` or `unknown`. A kernel of another category than those that can use them is `not used`."""
     rule = rule_for("tensor", name)
+    return rule.verdict if rule else UNKNOWN
+
+
+@cache
+def number_format(name: str) -> str:
+    """What a matrix kernel reads: `fp8`, `half` (16 bits), `tf32`, `single`, or `unknown`."""
+    rule = rule_for("format", name)
     return rule.verdict if rule else UNKNOWN
 
 
