@@ -1,5 +1,6 @@
 """From a trace to the accounts of its devices, or of its training thread where no device activity was recorded."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,6 +15,15 @@ from mfu_operator.trace.repetition import repeated
 from mfu_operator.trace.steps import Steps, find_steps, span
 
 FEW_HIDDEN = 0.05
+
+SPREADS: Mapping[str, tuple[int, ...]] = {
+    "input": (accounting.INPUT,),
+    "communication": (accounting.COMMUNICATION,),
+    "compute": (accounting.COMPUTE,),
+    "copy": (accounting.H2D, accounting.D2H, accounting.D2D, accounting.MEMSET),
+    "host": (accounting.SYNC, accounting.ALLOC, accounting.HOST, accounting.LAUNCH),
+}
+"""The parts whose spread over the steps is told together, under a fact's name."""
 
 DEVICE_LOST = (
     "CUDA calls but no device activity: nsys needs the privilege to read it "
@@ -110,9 +120,11 @@ def _mean(trace: Trace, steps: Steps, parts: Ints, source: str, *warnings: str) 
         account_from=source,
         warnings=(*trace.warnings, *steps.warnings, *warnings),
         facts={
-            "restStdNs": _spread(lengths - parts[counted, accounting.INPUT]),
+            "restStdNs": _spread(lengths - parts[counted, accounting.INPUT] - host_facts.compiling(trace, steps)[counted]),
+            **{f"{group}StdNs": _spread(parts[np.ix_(counted, of)].sum(axis=1)) for group, of in SPREADS.items()},
             **host_facts.input_facts(trace, steps, counted),
             **blind_spots.of_trace(trace, steps),
+            **host_facts.blocked_facts(trace, steps, counted),
             **_conditions(trace),
         },
     )

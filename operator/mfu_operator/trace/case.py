@@ -24,6 +24,10 @@ class Case:
         """The same number in the baseline; None where it was not observed or there is no baseline."""
         return None if self.baseline is None else _number(self.baseline, name)
 
+    def more(self, name: str) -> float:
+        """How much more of a fact there is than in the baseline; what was not observed counts as none."""
+        return (self.fact(name) or 0.0) - (self.before(name) or 0.0)
+
     def grew(self, name: str, factor: float = 1.0, least: float = 0.0) -> bool:
         """Whether a fact was observed in both and is more than `factor` times, and `least` above, what it was."""
         now, before = self.fact(name), self.before(name)

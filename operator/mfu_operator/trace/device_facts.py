@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from mfu_operator.model.account import KernelTotal, ShapeTotal
-from mfu_operator.model.trace import NONE, DeviceOps, Flags, Ints, Spans, Trace, column
-from mfu_operator.trace import kernels
+from mfu_operator.model.trace import NONE, DeviceOps, Flags, Ints, Spans, Trace
+from mfu_operator.trace import kernels, range_names
 from mfu_operator.trace.accounting import COMMUNICATION, D2D, D2H, H2D
 from mfu_operator.trace.distinct import distinct
 from mfu_operator.trace.host_facts import Facts
@@ -17,6 +17,7 @@ MOST_KERNELS = 100
 MOST_SHAPES = 16
 """Grids of one kernel: one that is launched on more of them has grids that follow its data."""
 
+MATRIX_CATEGORIES = ("gemm", "convolution")
 COPIES = {H2D: "h2d", D2H: "d2h", D2D: "d2d"}
 
 
@@ -90,9 +91,11 @@ def device_facts(trace: Trace, ops: DeviceOps, steps: Steps, totals: Sequence[Ke
         facts[f"{one.category}Ns"] = _number(facts, f"{one.category}Ns") + one.total_ns
         facts[f"{one.category}Calls"] = _number(facts, f"{one.category}Calls") + one.calls
     facts["kernelCalls"] = sum(one.calls for one in totals)
+    facts |= _matrix_facts(totals)
+    facts |= _longest_collective(ops, steps, counted)
     facts |= _copy_facts(ops, chosen, len(counted))
     facts |= _call_facts(trace, ops, steps, counted)
-    facts |= _mark_facts(trace, steps, counted)
+    facts |= _mark_facts(trace, steps, counted, totals)
     facts["gridBlocks"] = float(ops.shape[chosen].sum(dtype=np.float64)) / len(counted)
     graph = chosen & (ops.graph == 1)
     if graph.any():
@@ -103,6 +106,26 @@ def device_facts(trace: Trace, ops: DeviceOps, steps: Steps, totals: Sequence[Ke
 def _number(facts: Facts, name: str) -> float:
     value = facts.get(name, 0.0)
     return 0.0 if isinstance(value, str) else value
+
+
+def _matrix_facts(totals: Sequence[KernelTotal]) -> Facts:
+    """Calls and time of matrix products and convolutions by the numbers that they read, for each that occurs."""
+    facts: Facts = {}
+    for one in totals:
+        read = kernels.number_format(one.name) if one.category in MATRIX_CATEGORIES else kernels.UNKNOWN
+        if read != kernels.UNKNOWN:
+            facts[f"{read}MatrixNs"] = _number(facts, f"{read}MatrixNs") + one.total_ns
+            facts[f"{read}MatrixCalls"] = _number(facts, f"{read}MatrixCalls") + one.calls
+    return facts
+
+
+def _longest_collective(ops: DeviceOps, steps: Steps, counted: Sequence[int]) -> Facts:
+    """The longest of each counted step, in the mean; absent where there is none."""
+    mine = ops.part == COMMUNICATION
+    length = (ops.end - ops.start)[mine]
+    step = np.searchsorted(steps.start, ops.start[mine], side="right") - 1
+    longest = [int(length[step == index].max(initial=0)) for index in counted]
+    return {"communicationLongestNs": sum(longest) / len(longest)} if any(longest) else {}
 
 
 def _copy_facts(ops: DeviceOps, chosen: Flags, count: int) -> Facts:
@@ -139,15 +162,21 @@ def _of_driver(trace: Trace, ops: DeviceOps) -> Spans:
     return trace.calls.where(np.isin(trace.processes, processes)[trace.calls.thread])
 
 
-def _mark_facts(trace: Trace, steps: Steps, counted: Sequence[int]) -> Facts:
-    """Ranges, operators and calls that give away a compiler or a debugging aid; and how fast operators run."""
+def _mark_facts(trace: Trace, steps: Steps, counted: Sequence[int], totals: Sequence[KernelTotal]) -> Facts:
+    """Ranges, operators, calls and kernels that give away a compiler or a debugging aid; and how fast operators run.
+
+    Where no operators were recorded, launch calls show how fast the host is.
+    """
     facts: Facts = {}
     spans = [one.where(in_counted(one.start, steps, counted)) for one in (trace.ranges, trace.host_ops, trace.calls)]
     for word in ("compile", "debug"):
         marked = [select(one, trace.names, "mark", word) for one in spans]
-        facts[f"{word}Calls"] = sum(len(one) for one in marked) / len(counted)
-        facts[f"{word}Ns"] = float(sum(int((one.end - one.start).sum()) for one in marked)) / len(counted)
-    operators = spans[1] if len(spans[1]) else spans[0].where(spans[0].thread != column([steps.thread or NONE])[0])
+        run = [one for one in totals if range_names.meaning("mark", one.name) == word]
+        facts[f"{word}Calls"] = sum(len(one) for one in marked) / len(counted) + sum(one.calls for one in run)
+        facts[f"{word}Ns"] = float(sum(int((one.end - one.start).sum()) for one in marked)) / len(counted) + sum(
+            one.total_ns for one in run
+        )
+    operators = spans[1] if len(spans[1]) else select(spans[2], trace.names, "cuda", "launch")
     if len(operators):
         facts["hostOps"] = len(operators) / len(counted)
         facts["hostOpMedianNs"] = float(np.median(operators.end - operators.start))

@@ -21,6 +21,15 @@ GROUPS: Mapping[Bottleneck, tuple[str, ...]] = {
 }
 """Every part but idleUnknown, under the bottleneck that it speaks for."""
 
+SPREAD_NAMES: Mapping[Bottleneck, str] = {
+    Bottleneck.INPUT_STARVED: "input",
+    Bottleneck.COMMS_BOUND: "communication",
+    Bottleneck.KERNEL_BOUND: "compute",
+    Bottleneck.HOST_BOUND: "host",
+    Bottleneck.COPY_BOUND: "copy",
+}
+"""The facts that hold the groups' spreads begin so."""
+
 WORDS: Mapping[Bottleneck, str] = {
     Bottleneck.INPUT_STARVED: "input wait",
     Bottleneck.COMMS_BOUND: "exposed communication",
@@ -85,6 +94,7 @@ def _differential(now: StepAccount, baseline: StepAccount) -> Diagnosis:
     growth = now.mean_ns - baseline.mean_ns
     summary = _steps_sentence(now, baseline)
     limit = _limit(now, baseline, delta)
+    limit = min(limit, _limit_of_largest(now, baseline, delta))
     if growth <= limit:
         return Diagnosis(None, None, 1.0, (summary, f"less than the {milliseconds(limit)} that counts"), delta_ns=delta)
     groups = {one: sum(delta[part] for part in parts) for one, parts in GROUPS.items()}
@@ -201,12 +211,37 @@ def _limit(now: StepAccount, baseline: StepAccount, delta: Mapping[str, float]) 
     """
     spread = now.std_ns
     rest = now.facts.get("restStdNs")
-    if isinstance(rest, float) and delta["idleInput"] > LEAST_GROWTH * baseline.mean_ns:
+    known = max(delta["idleInput"], _fact(now, "compileNs") - _fact(baseline, "compileNs"))
+    if isinstance(rest, float) and known > LEAST_GROWTH * baseline.mean_ns:
         spread = min(spread, rest)
-    error = math.sqrt(spread**2 / max(now.count, 1) + baseline.std_ns**2 / max(baseline.count, 1))
+    return max(_least(now, baseline), _error(now, baseline, spread, baseline.std_ns))
+
+
+def _limit_of_largest(now: StepAccount, baseline: StepAccount, delta: Mapping[str, float]) -> float:
+    """The growth that counts where one group of parts grew beyond its own spread, ns; infinite where none did.
+
+    Steps that vary in one part do not hide the growth of another, which is steady.
+    """
+    groups = {one: sum(delta[part] for part in parts) for one, parts in GROUPS.items()}
+    largest = max(groups, key=lambda one: groups[one])
+    spreads = [one.facts.get(f"{SPREAD_NAMES[largest]}StdNs") for one in (now, baseline)]
+    if min(now.count, baseline.count) < FEWEST_STEPS or not all(isinstance(one, float) for one in spreads):
+        return math.inf
+    of_now, of_baseline = (0.0 if not isinstance(one, float) else one for one in spreads)
+    least = _least(now, baseline)
+    return least if groups[largest] > max(least, _error(now, baseline, of_now, of_baseline)) else math.inf
+
+
+def _least(now: StepAccount, baseline: StepAccount) -> float:
     few = min(now.count, baseline.count) < FEWEST_STEPS
+    return (LEAST_OF_FEW if few else LEAST_GROWTH) * baseline.mean_ns
+
+
+def _error(now: StepAccount, baseline: StepAccount, spread: float, of_baseline: float) -> float:
+    """What a difference of means must exceed to be more than chance, ns."""
+    error = math.sqrt(spread**2 / max(now.count, 1) + of_baseline**2 / max(baseline.count, 1))
     freedom = max(now.count + baseline.count - 2, 1)
-    return max((LEAST_OF_FEW if few else LEAST_GROWTH) * baseline.mean_ns, SIGMAS * (1 + 1.5 / freedom) * error)
+    return SIGMAS * (1 + 1.5 / freedom) * error
 
 
 def _steps_sentence(now: StepAccount, baseline: StepAccount) -> str:

@@ -32,16 +32,23 @@ def kernel_deltas(now: Sequence[KernelTotal], baseline: Sequence[KernelTotal]) -
     A kernel that is gone and a new one of its category that runs as often are taken for one that was renamed. A kernel
     whose grids changed has a row for each grid, so that a larger shape does not look like a slower kernel.
     """
+    matched = pairs(now, baseline)
+    found = {old.name for _, old in matched if old is not None}
+    deltas = [delta for one, old in matched for delta in _by_shape(one, old)]
+    deltas += [_delta(None, old) for old in baseline if old.name not in found]
+    return tuple(sorted(deltas, key=lambda one: -abs(one.delta_ns))[:MOST_KERNELS])
+
+
+def pairs(
+    now: Sequence[KernelTotal], baseline: Sequence[KernelTotal]
+) -> tuple[tuple[KernelTotal, KernelTotal | None], ...]:
+    """Each kernel of `now` with the baseline's of the same name, or with the one that it replaces, or with None."""
     before = {one.name: one for one in baseline}
     after = {one.name: one for one in now}
     renamed = _renamed(
         [one for one in now if one.name not in before], [one for one in baseline if one.name not in after]
     )
-    pairs = [(one, before.get(one.name) or renamed.get(one.name)) for one in now]
-    matched = {old.name for _, old in pairs if old is not None}
-    deltas = [delta for one, old in pairs for delta in _by_shape(one, old)]
-    deltas += [_delta(None, old) for old in baseline if old.name not in matched]
-    return tuple(sorted(deltas, key=lambda one: -abs(one.delta_ns))[:MOST_KERNELS])
+    return tuple((one, before.get(one.name) or renamed.get(one.name)) for one in now)
 
 
 def _renamed(new: Sequence[KernelTotal], gone: Sequence[KernelTotal]) -> dict[str, KernelTotal]:
@@ -67,14 +74,14 @@ def _by_shape(now: KernelTotal, baseline: KernelTotal | None) -> list[KernelDelt
     before = {one.blocks: one for one in baseline.shapes}
     after = {one.blocks: one for one in now.shapes}
     same = [blocks for blocks in after if blocks in before]
-    pairs = _same_calls(
+    replaced = _same_calls(
         [one for one in now.shapes if one.blocks not in before],
         [one for one in baseline.shapes if one.blocks not in after],
     )
-    if not pairs:
+    if not replaced:
         return [_delta(now, baseline)]
     kept = (_kept(now, [after[one] for one in same]), _kept(baseline, [before[one] for one in same]))
-    return [*([_delta(*kept)] if same else []), *(_shape_delta(now, *pair) for pair in pairs)]
+    return [*([_delta(*kept)] if same else []), *(_shape_delta(now, *pair) for pair in replaced)]
 
 
 def _same_calls(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mfu_operator.model.trace import Ints, Spans, Trace, column
+from mfu_operator.model.trace import Ints, Spans, Trace
 from mfu_operator.trace import intervals
 from mfu_operator.trace.accounting import on_thread
 from mfu_operator.trace.distinct import distinct, used
@@ -19,6 +19,9 @@ Facts = dict[str, float | str]
 
 PEAK = 3.0
 """Times the median wait: a step that waits longer stands out."""
+
+LEAST_READING = 0.01
+"""Of the steps: a thread that is in calls to files for longer is a loader's."""
 
 OS_MEANINGS = ("network", "poll", "file", "wait", "sleep")
 
@@ -46,6 +49,22 @@ def input_facts(trace: Trace, steps: Steps, counted: Sequence[int]) -> Facts:
         facts["loaderThreads"] = float(others)
         facts |= _helpers(trace, steps, counted)
     return facts
+
+
+def compiling(trace: Trace, steps: Steps) -> Ints:
+    """Nanoseconds of each step in ranges and calls of a compiler, shape (steps,)."""
+    marked = [select(one, trace.names, "mark", "compile") for one in (trace.ranges, trace.host_ops, trace.calls)]
+    times = intervals.union(*(np.concatenate([getattr(one, edge) for one in marked]) for edge in ("start", "end")))
+    return intervals.within(times, steps.start, steps.end)
+
+
+def blocked_facts(trace: Trace, steps: Steps, counted: Sequence[int]) -> Facts:
+    """How long the step's thread is blocked in the operating system, input or not; absent without such calls."""
+    if steps.thread is None or not len(trace.os_calls):
+        return {}
+    calls = select(on_thread(trace.os_calls, steps.thread), trace.names, "os", *OS_MEANINGS)
+    times = intervals.union(calls.start, calls.end)
+    return {"hostBlockedNs": float(intervals.within(times, *_windows(steps, counted)).mean())}
 
 
 def _windows(steps: Steps, counted: Sequence[int]) -> tuple[Ints, ...]:
@@ -121,7 +140,15 @@ def _loading_threads(trace: Trace, steps: Steps) -> int:
     for spans in (ranges, calls):
         during = spans.where((spans.end > low) & (spans.start < high))
         seen |= {int(one) for one in used(during.thread)}
-    return len(seen - {int(column([steps.thread or 0])[0])})
+    return len((seen | _reading(trace, low, high)) - {int(steps.thread or 0)})
+
+
+def _reading(trace: Trace, low: int, high: int) -> set[int]:
+    """Threads that spend a part of [low, high) in calls to files, which is more than a look at one."""
+    calls = select(trace.os_calls, trace.names, "os", "file")
+    during = calls.where((calls.end > low) & (calls.start < high))
+    spent = np.bincount(during.thread, during.end - during.start)
+    return {int(one) for one in np.flatnonzero(spent > LEAST_READING * (high - low))}
 
 
 def _helpers(trace: Trace, steps: Steps, counted: Sequence[int]) -> Facts:
@@ -129,7 +156,7 @@ def _helpers(trace: Trace, steps: Steps, counted: Sequence[int]) -> Facts:
     ranges = select(trace.ranges, trace.names, "range", "idleInput")
     ranges = ranges.where(ranges.thread != (steps.thread or 0))
     if not len(ranges):
-        return {}
+        return _unmarked_helpers(trace, steps, counted)
     start, end = _windows(steps, counted)
     waiting, whole = 0, 0
     for thread in used(ranges.thread):
@@ -142,3 +169,18 @@ def _helpers(trace: Trace, steps: Steps, counted: Sequence[int]) -> Facts:
         whole += int(intervals.within(loading, start, end).sum())
         waiting += int(intervals.within(blocked, start, end).sum())
     return {"loadNetworkNs": waiting / len(start), "loadOwnNs": (whole - waiting) / len(start)}
+
+
+def _unmarked_helpers(trace: Trace, steps: Steps, counted: Sequence[int]) -> Facts:
+    """What other threads wait for a store, where none of them marks its ranges: what they compute is not known."""
+    start, end = _windows(steps, counted)
+    others = trace.os_calls.where(trace.os_calls.thread != (steps.thread or 0))
+    facts: Facts = {}
+    for word, meaning in (("Network", "network"), ("File", "file")):
+        calls = select(others, trace.names, "os", meaning)
+        spent = 0
+        for thread in used(calls.thread):
+            mine = on_thread(calls, int(thread))
+            spent += int(intervals.within(intervals.union(mine.start, mine.end), start, end).sum())
+        facts[f"load{word}Ns"] = spent / len(start)
+    return facts

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from mfu_operator.model.diagnosis import Bottleneck
 from mfu_operator.trace.case import Case
-from mfu_operator.trace.causes import communication, compute, copies, host, inputs, straggler
+from mfu_operator.trace.causes import communication, compute, copies, host, inputs, instrumentation, straggler
 from mfu_operator.trace.causes.entry import Cause
 
 
@@ -22,21 +22,18 @@ class Found:
 
 
 CAUSES: Sequence[Cause] = (
+    *instrumentation.CAUSES,
     *inputs.CAUSES,
     *communication.CAUSES,
     *compute.CAUSES,
-    *host.CAUSES,
     *copies.CAUSES,
+    *host.CAUSES,
     *straggler.CAUSES,
 )
-
-HARDWARE_BEHIND = {"Throttled": Bottleneck.KERNEL_BOUND, "LinkDegraded": Bottleneck.COPY_BOUND}
-"""Causes of the hardware's, and the bottleneck behind which they hide."""
-
 
 def find(case: Case, bottleneck: Bottleneck) -> Found | None:
     """The first cause under the bottleneck whose evidence the case holds."""
     for cause in CAUSES:
-        if HARDWARE_BEHIND.get(cause.name, cause.bottleneck) is bottleneck and (evidence := cause.evidence(case)):
+        if cause.may_hide_behind(bottleneck) and (evidence := cause.evidence(case)):
             return Found(cause, evidence)
     return None

@@ -4,14 +4,16 @@ from mfu_operator.model.diagnosis import Bottleneck
 from mfu_operator.trace.case import Case, milliseconds
 from mfu_operator.trace.causes.entry import Cause, Evidence
 
-SAME_TOTAL = 0.1
-"""Communication in all, overlapped or not, that changed by at most this is the same communication."""
+MOST = 0.5
+"""Of what is exposed more: communication in all that grew by less than this was exposed, not prolonged."""
 
-SHORTER = 0.7
-"""Times the mean collective: below it the messages were split, above it others were added."""
+SAME_CALLS = 0.02
 
-MANY_MORE = 1.5
-"""Times the calls: so many more, each smaller, are small messages."""
+MANY_MORE = 1.3
+"""Times the calls: so many more are split ones, where even the longest is shorter."""
+
+SHORTER = 0.8
+"""Times the longest collective of a step: above it the long ones are still there, and others were added."""
 
 
 def _total(case: Case) -> tuple[float, float]:
@@ -23,36 +25,47 @@ def _calls(case: Case) -> tuple[float, float]:
     return case.fact("communicationCalls") or 0.0, case.before("communicationCalls") or 0.0
 
 
-def _lost_overlap(case: Case) -> Evidence:
+def _as_many(case: Case) -> bool:
+    calls, before = _calls(case)
+    return abs(calls - before) <= SAME_CALLS * max(calls, before)
+
+
+def _prolonged(case: Case) -> bool:
+    """Whether communication itself takes longer, by most of what is exposed more."""
     now, before = _total(case)
-    if case.baseline is None or abs(now - before) > SAME_TOTAL * max(now, before):
+    return now - before >= MOST * case.growth("communication")
+
+
+def _lost_overlap(case: Case) -> Evidence:
+    if case.baseline is None or not _as_many(case) or _prolonged(case):
         return ()
+    now, before = _total(case)
     said = (
         f"communication in all {milliseconds(now)}, baseline {milliseconds(before)}: "
-        f"the same work, {milliseconds(case.growth('communication'))} more of it exposed"
+        f"nearly the same work, {milliseconds(case.growth('communication'))} more of it exposed"
     )
     return (said,)
 
 
 def _small_messages(case: Case) -> Evidence:
     (calls, calls_before), (total, total_before) = _calls(case), _total(case)
-    if not calls_before or not total_before or calls < MANY_MORE * calls_before:
-        return ()
-    each, each_before = total / calls, total_before / calls_before
-    if each > SHORTER * each_before:
+    if not calls_before or calls < MANY_MORE * calls_before or not _shorter(case):
         return ()
     said = (
         f"collectives {calls:.4g} per step, baseline {calls_before:.4g}; "
-        f"each {milliseconds(each)}, baseline {milliseconds(each_before)}"
+        f"each {milliseconds(total / calls)}, baseline {milliseconds(total_before / calls_before)}"
     )
     return (said,)
 
 
+def _shorter(case: Case) -> bool:
+    longest, before = case.fact("communicationLongestNs"), case.before("communicationLongestNs")
+    return longest is not None and before is not None and longest <= SHORTER * before
+
+
 def _slow_link(case: Case) -> Evidence:
-    (calls, calls_before), (total, total_before) = _calls(case), _total(case)
-    if not calls_before or abs(calls - calls_before) > 0.02 * calls_before:
-        return ()
-    if total <= total_before * (1 + SAME_TOTAL):
+    (calls, _), (total, total_before) = _calls(case), _total(case)
+    if case.baseline is None or not calls or not _as_many(case) or not _prolonged(case):
         return ()
     return (
         f"the same {calls:.4g} collectives take {milliseconds(total)} per step, baseline {milliseconds(total_before)}",
@@ -61,7 +74,7 @@ def _slow_link(case: Case) -> Evidence:
 
 def _exposed(case: Case) -> Evidence:
     (calls, calls_before), (total, _) = _calls(case), _total(case)
-    if case.baseline is not None and calls <= 1.02 * calls_before:
+    if case.baseline is not None and calls <= (1 + SAME_CALLS) * calls_before:
         return ()
     share = case.now.parts_ns["communication"] / total if total else 0.0
     if case.baseline is None and share < 0.5:
@@ -76,8 +89,8 @@ CAUSES = (
     Cause(
         "LostOverlap",
         Bottleneck.COMMS_BOUND,
-        needs="as much communication as before, more of it exposed",
-        contradicted_by="communication itself takes longer",
+        needs="as many collectives as before, more of them exposed",
+        contradicted_by="communication in all grew by most of what is exposed more",
         evidence=_lost_overlap,
         advice=(
             "restore the overlap: bucket sizes, prefetch, the order of collectives",
@@ -87,8 +100,8 @@ CAUSES = (
     Cause(
         "SmallMessages",
         Bottleneck.COMMS_BOUND,
-        needs="at least half as many collectives more, each shorter",
-        contradicted_by="the collectives' number is unchanged",
+        needs="many more collectives, of which even the longest is shorter",
+        contradicted_by="the collectives' number is unchanged, or the long ones are still there",
         evidence=_small_messages,
         advice=("restore the bucket size (bucket_cap_mb) that was lowered", "coalesce collectives"),
     ),

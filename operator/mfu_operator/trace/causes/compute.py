@@ -1,9 +1,14 @@
 """Why kernels take longer."""
 
+import re
+from collections.abc import Sequence
+
 from mfu_operator.model.account import KernelTotal, StepAccount
 from mfu_operator.model.diagnosis import Bottleneck
 from mfu_operator.trace.case import Case, milliseconds
 from mfu_operator.trace.causes.entry import Cause, Evidence
+from mfu_operator.trace.difference import pairs
+from mfu_operator.trace.kernels import ELIGIBLE_CATEGORIES, FORMATS
 
 FALL = 0.15
 """Of the tensor-core share of eligible time: a fall by this much is a change of precision, not noise."""
@@ -11,18 +16,64 @@ FALL = 0.15
 MOST = 0.5
 """Of the compute's growth: what explains more than this explains it."""
 
+NOTICEABLE = 0.3
+"""Of the compute's growth: what takes less than this of it stayed as it was."""
+
 REPEATED = (1.02, 2.2)
 """Times the calls of the same forward kernels under recomputation: from some layers once more to all of them."""
 
 EACH_AGAIN = (0.2, 1.3)
 """Times the mean call: what a repeated call costs. Forward calls are shorter than backward ones of the same name."""
 
+SAME_CALLS = 0.02
+SLOWER = 1.02
+"""Times its time in the baseline: a kernel that is so much slower is slower."""
+
+ALIKE = 1.25
+"""Kernels whose slowdowns differ by no more than this factor are slower alike."""
+
+BACKWARD = re.compile(r"(?i)bwd|backward|bprop|dgrad|wgrad|_grad")
+
 SHOWN = 80
 
 
 def _precision(case: Case) -> Evidence:
+    """Matrix kernels that read narrow numbers run less often, those that read wider ones more and longer."""
+    if case.baseline is None:
+        return ()
+    if not _formats_known(case.now) or not _formats_known(case.baseline):
+        return _less_tensor_core(case)
+    for place in range(1, len(FORMATS)):
+        narrow, wide = FORMATS[:place], FORMATS[place:]
+        gone = -_more_matrices(case, narrow, "Calls")
+        grown = _more_matrices(case, FORMATS, "Ns")
+        replaced = gone >= 0.5 and _more_matrices(case, wide, "Calls") >= MOST * gone
+        if replaced and grown >= NOTICEABLE * case.growth("compute"):
+            return (
+                f"{gone:.4g} matrix kernels per step that read {' or '.join(narrow)} precision are gone; "
+                f"those of {' or '.join(wide)} take {milliseconds(_more_matrices(case, wide, 'Ns'))} more",
+            )
+    return ()
+
+
+def _more_matrices(case: Case, formats: Sequence[str], what: str) -> float:
+    return sum(case.more(f"{one}Matrix{what}") for one in formats)
+
+
+def _formats_known(account: StepAccount) -> bool:
+    known = sum(_number(account, f"{one}MatrixNs") for one in FORMATS)
+    whole = sum(_number(account, f"{category}Ns") for category in ("gemm", "convolution"))
+    return whole > 0 and known >= MOST * whole
+
+
+def _number(account: StepAccount, name: str) -> float:
+    value = account.facts.get(name, 0.0)
+    return 0.0 if isinstance(value, str) else value
+
+
+def _less_tensor_core(case: Case) -> Evidence:
     now, before = _tensor_share(case.now), _tensor_share(case.baseline)
-    if now is None or before is None or before - now < FALL:
+    if now is None or before is None or before - now < FALL or case.more("attentionCalls") < 0:
         return ()
     return (f"tensor cores take part in {now:.0%} of matrix kernels' time, baseline {before:.0%}",)
 
@@ -37,7 +88,7 @@ def _tensor_share(account: StepAccount | None) -> float | None:
 
 def _attention(case: Case) -> Evidence:
     now, before = case.fact("attentionCalls") or 0.0, case.before("attentionCalls")
-    if not before or now > 0.5 * before:
+    if not before or before - now < max(0.5, 0.05 * before):
         return ()
     return (
         case.change("fused attention kernels per step", "attentionCalls")
@@ -49,14 +100,24 @@ def _attention(case: Case) -> Evidence:
 def _recompute(case: Case) -> Evidence:
     if case.baseline is None:
         return ()
-    before = {one.name: one for one in case.baseline.kernels}
-    repeated = [one for one in case.now.kernels if one.name in before and _again(one, before[one.name])]
-    extra = sum(one.total_ns - before[one.name].total_ns for one in repeated)
-    if extra < MOST * case.growth("compute") or not any(
-        one.category in ("gemm", "attention", "convolution") for one in repeated
-    ):
+    repeated = [(one, old) for one, old in _known(case) if _again(one, old)]
+    extra = sum(one.total_ns - old.total_ns for one, old in repeated)
+    if extra < MOST * case.growth("compute") or any(BACKWARD.search(one.name) for one, _ in repeated):
+        return ()
+    if not any(one.category in ELIGIBLE_CATEGORIES for one, _ in repeated):
         return ()
     return (f"{len(repeated)} kernels run more often at the same cost each: +{milliseconds(extra)} per step",)
+
+
+def _known(case: Case) -> list[tuple[KernelTotal, KernelTotal]]:
+    """The kernels that compute now, each with the baseline's of the same name."""
+    before = {} if case.baseline is None else {one.name: one for one in case.baseline.kernels}
+    return [(one, before[one.name]) for one in _computing(case.now) if one.name in before]
+
+
+def _computing(account: StepAccount) -> tuple[KernelTotal, ...]:
+    """A collective's length is not its device's."""
+    return tuple(one for one in account.kernels if one.category != "communication")
 
 
 def _again(now: KernelTotal, before: KernelTotal) -> bool:
@@ -69,19 +130,25 @@ def _again(now: KernelTotal, before: KernelTotal) -> bool:
 
 
 def _unfused(case: Case) -> Evidence:
-    if not case.grew("elementwiseCalls", 1.3) or not case.grew("elementwiseNs"):
+    more = case.more("elementwiseCalls")
+    if more < max(3.0, 0.05 * (case.before("elementwiseCalls") or 0.0)) or case.baseline is None:
         return ()
-    extra = (case.fact("elementwiseNs") or 0.0) - (case.before("elementwiseNs") or 0.0)
-    if extra < MOST * case.growth("compute"):
+    if case.more("elementwiseNs") < MOST * case.growth("compute"):
         return ()
     return (case.change("elementwise kernels per step", "elementwiseCalls"), case.change("their time", "elementwiseNs"))
 
 
 def _shape(case: Case) -> Evidence:
-    """The same kernels as often, on larger grids."""
-    if not case.same("kernelCalls", 0.05) or case.same("gridBlocks", 0.02):
+    return _larger_grids(case) or _more_often(case)
+
+
+def _larger_grids(case: Case) -> Evidence:
+    """The same kernels, or others in their place, as often, on larger grids."""
+    now, before = case.fact("gridBlocks"), case.before("gridBlocks")
+    if not now or not before or now < SLOWER * before or not case.same("kernelCalls", 0.05):
         return ()
-    if not case.fact("gridBlocks") or not case.before("gridBlocks"):
+    slower = [(one, old) for one, old in _pairs(case) if one.total_ns > SLOWER * old.total_ns and _as_often(one, old)]
+    if len(slower) < 2 or sum(one.total_ns - old.total_ns for one, old in slower) < MOST * case.growth("compute"):
         return ()
     return (
         case.change("blocks launched per step", "gridBlocks"),
@@ -89,49 +156,75 @@ def _shape(case: Case) -> Evidence:
     )
 
 
+def _more_often(case: Case) -> Evidence:
+    """Forward and backward kernels alike run more often: more batches, or more layers."""
+    repeated = [(one, old) for one, old in _known(case) if _again(one, old)]
+    extra = sum(one.total_ns - old.total_ns for one, old in repeated)
+    if not any(BACKWARD.search(one.name) for one, _ in repeated) or extra < MOST * case.growth("compute"):
+        return ()
+    return (f"{len(repeated)} kernels, forward and backward, run more often: +{milliseconds(extra)} per step",)
+
+
+def _pairs(case: Case) -> list[tuple[KernelTotal, KernelTotal]]:
+    """The kernels that compute now, each with the baseline's that it is or replaces."""
+    if case.baseline is None:
+        return []
+    matched = pairs(_computing(case.now), _computing(case.baseline))
+    return [(one, old) for one, old in matched if old is not None]
+
+
+def _as_often(one: KernelTotal, old: KernelTotal) -> bool:
+    return abs(one.calls - old.calls) <= SAME_CALLS * max(one.calls, old.calls)
+
+
 def _new_kernel(case: Case) -> Evidence:
     if case.baseline is None:
         return ()
-    known = {one.name for one in case.baseline.kernels}
-    new = sorted((one for one in case.now.kernels if one.name not in known), key=lambda one: -one.total_ns)
+    matched = pairs(_computing(case.now), _computing(case.baseline))
     least = min((one.total_ns for one in case.baseline.kernels), default=0.0) if case.before("kernelsCut") else 0.0
-    if not new or new[0].total_ns < max(MOST * case.growth("compute"), least):
+    others = [(one, old) for one, old in matched if old is None or old.name != one.name]
+    if not others:
         return ()
-    most = new[0]
-    return (f"a kernel new since the baseline takes {milliseconds(most.total_ns)} per step: {most.name[:SHOWN]}",)
+    most, old = max(others, key=lambda pair: pair[0].total_ns - (pair[1].total_ns if pair[1] else 0.0))
+    grown = most.total_ns - (old.total_ns if old else 0.0)
+    if grown < MOST * case.growth("compute") or most.total_ns < least:
+        return ()
+    word = "in place of another" if old else "new since the baseline"
+    return (f"a kernel {word} takes {milliseconds(grown)} more per step: {most.name[:SHOWN]}",)
 
 
 def _slower_device(case: Case) -> Evidence:
-    """The same kernels, as often, on the same grids: all of them slower alike."""
-    if case.baseline is None or not case.same("kernelCalls", 0.02) or not case.same("gridBlocks", 0.01):
+    """The same kernels, as often, on the same grids, and all that compute rather than copy slower alike.
+
+    A lower core clock prolongs matrix kernels; what waits for memory may keep its speed.
+    """
+    if not case.fact("gridBlocks") or not case.same("kernelCalls", SAME_CALLS) or not case.same("gridBlocks", 0.01):
         return ()
-    before = {one.name: one.total_ns for one in case.baseline.kernels}
-    ratios = sorted(one.total_ns / before[one.name] for one in _largest(case.now) if before.get(one.name))
-    if len(ratios) < 3 or ratios[0] < 1.02 or ratios[-1] > 1.25 * ratios[0]:
+    ratios = [(one.category, one.total_ns / old.total_ns) for one, old in _known(case)[:10] if old.total_ns]
+    matrices = [ratio for category, ratio in ratios if category in ELIGIBLE_CATEGORIES] or [one for _, one in ratios]
+    slower = sorted(ratio for _, ratio in ratios if ratio >= SLOWER)
+    if len(slower) < 3 or min(matrices) < SLOWER or max(matrices) > ALIKE * min(matrices):
+        return ()
+    if slower[-1] > ALIKE * max(matrices) or min(ratio for _, ratio in ratios) < 2 - SLOWER:
         return ()
     return (
-        f"every kernel is slower alike, by {ratios[0] - 1:.0%} to {ratios[-1] - 1:.0%}, in number and size as before",
+        f"kernels are slower alike, by {slower[0] - 1:.0%} to {slower[-1] - 1:.0%}, in number and size as before",
     )
-
-
-def _largest(account: StepAccount) -> tuple[KernelTotal, ...]:
-    """The kernels that compute, the ten most expensive: a collective's length is not its device's."""
-    return tuple(one for one in account.kernels if one.category != "communication")[:10]
 
 
 CAUSES = (
     Cause(
         "PrecisionLost",
         Bottleneck.KERNEL_BOUND,
-        needs="tensor cores take part in a smaller share of the matrix kernels' time",
-        contradicted_by="their share is unchanged, or unknown for most kernels",
+        needs="matrix kernels that read narrow numbers are replaced by longer ones that read wider numbers",
+        contradicted_by="those that ran in the baseline still run as often",
         evidence=_precision,
         advice=("restore the precision (autocast, bf16, allow_tf32) of the baseline",),
     ),
     Cause(
         "AttentionFallback",
         Bottleneck.KERNEL_BOUND,
-        needs="fused attention kernels ran in the baseline and (mostly) do not now",
+        needs="fused attention kernels ran in the baseline and do not now, or fewer of them",
         contradicted_by="fused attention still runs as often",
         evidence=_attention,
         advice=("find out why the fused attention was refused (mask, dtype, head size) and restore it",),
@@ -140,9 +233,17 @@ CAUSES = (
         "Recompute",
         Bottleneck.KERNEL_BOUND,
         needs="the same kernels run more often at the same cost each, and explain most of the growth",
-        contradicted_by="other kernels, or the same number of them",
+        contradicted_by="other kernels, the same number of them, or backward kernels among those that run more often",
         evidence=_recompute,
         advice=("turn activation checkpointing off, or checkpoint fewer layers",),
+    ),
+    Cause(
+        "ShapeChanged",
+        Bottleneck.KERNEL_BOUND,
+        needs="as many kernels as before on larger grids, or forward and backward kernels alike more often",
+        contradicted_by="the grids are the same, or a single kernel explains the growth",
+        evidence=_shape,
+        advice=("check batch size, sequence length and padding against the baseline's",),
     ),
     Cause(
         "Unfused",
@@ -155,7 +256,7 @@ CAUSES = (
     Cause(
         "NewKernel",
         Bottleneck.KERNEL_BOUND,
-        needs="a kernel that the baseline does not have explains most of the growth",
+        needs="a kernel that the baseline does not have explains most of the growth, less what it replaces",
         contradicted_by="only known kernels",
         evidence=_new_kernel,
         advice=("find the layer that launches it, and whether it is meant to",),
@@ -163,17 +264,10 @@ CAUSES = (
     Cause(
         "Throttled",
         Bottleneck.HARDWARE_DEGRADED,
-        needs="every kernel is slower alike, in number and size as before",
-        contradicted_by="other shapes, other kernels, or some kernels as fast as before",
+        needs="matrix kernels, and two others at least, are slower alike, in number and size as before",
+        contradicted_by="other shapes, other kernels, one kernel alone, or a matrix kernel as fast as before",
         evidence=_slower_device,
         advice=("check clocks, power and temperature of the GPU before looking at commits",),
-    ),
-    Cause(
-        "ShapeChanged",
-        Bottleneck.KERNEL_BOUND,
-        needs="as many kernels as before on larger grids",
-        contradicted_by="the grids are the same",
-        evidence=_shape,
-        advice=("check batch size, sequence length and padding against the baseline's",),
+        behind=(Bottleneck.KERNEL_BOUND,),
     ),
 )

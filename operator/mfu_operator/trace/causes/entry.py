@@ -15,6 +15,7 @@ class Cause:
     """A cause under a bottleneck.
 
     `needs` and `contradicted_by` say in words what `evidence` checks. `advice` are the remedies, the cheapest first.
+    `behind` are the bottlenecks that it may look like in the account, where its own is not the only one.
     """
 
     name: str
@@ -23,3 +24,8 @@ class Cause:
     contradicted_by: str
     evidence: Callable[[Case], Evidence]
     advice: tuple[str, ...]
+    behind: tuple[Bottleneck, ...] = ()
+
+    def may_hide_behind(self, bottleneck: Bottleneck) -> bool:
+        """Whether it is looked for where `bottleneck` is what grew."""
+        return bottleneck in (self.behind or (self.bottleneck,))

@@ -6,8 +6,14 @@ from mfu_operator.trace.causes.entry import Cause, Evidence
 
 HOST = ("idleSync", "idleAlloc", "idleHost", "idleLaunch")
 MOST = 0.5
-SLOWER = 1.035
-"""Times the median operator: a host on which every operator is so much slower shares its cores."""
+SLOWER = 0.75
+"""Of the step's growth: a host that is slower throughout prolongs the step by no more than its own slowdown."""
+
+LEAST_SLOWER = 0.02
+"""Of the median operator: less is noise."""
+
+LEAST_LAUNCHES = 0.03
+"""Of the launches: fewer more are noise."""
 
 NOTICEABLE = 0.3
 """Of the growth: work of a kind that takes this much is no coincidence."""
@@ -18,27 +24,21 @@ def _share(case: Case, part: str) -> float:
     return case.growth(part) / whole if whole > 0 else 0.0
 
 
-def _more(case: Case, name: str) -> float:
-    return (case.fact(name) or 0.0) - (case.before(name) or 0.0)
-
-
 def _recompilation(case: Case) -> Evidence:
-    if _more(case, "compileNs") < NOTICEABLE * case.growth(*HOST) or _more(case, "compileCalls") <= 0:
+    if case.more("compileNs") < NOTICEABLE * case.growth(*HOST) or case.more("compileCalls") <= 0:
         return ()
     return (case.change("compiling per step", "compileNs"),)
 
 
-def _debug(case: Case) -> Evidence:
-    if case.baseline is None or _more(case, "debugCalls") < 1:
-        return ()
-    return (case.change("checks of a debugging aid per step", "debugCalls"),)
-
-
 def _allocator(case: Case) -> Evidence:
-    if _share(case, "idleAlloc") < MOST or _more(case, "allocCalls") <= 0:
+    calls = case.more("allocCalls")
+    if calls <= 0 or (case.baseline is not None and calls < 1):
+        return ()
+    if _share(case, "idleAlloc") < NOTICEABLE and case.more("allocCallNs") < MOST * case.growth(*HOST):
         return ()
     return (
         case.change("allocation calls per step", "allocCalls"),
+        case.change("time in them", "allocCallNs"),
         f"the device waits {milliseconds(case.growth('idleAlloc'))} for them",
     )
 
@@ -48,28 +48,38 @@ def _synchronisation(case: Case) -> Evidence:
         return (
             () if _share(case, "idleSync") < MOST else (case.change("blocking synchronisations per step", "syncCalls"),)
         )
-    if _more(case, "syncCalls") < 1:
+    if case.more("syncCalls") < 1:
         return ()
     return (case.change("blocking synchronisations per step", "syncCalls"), case.change("time in them", "syncCallNs"))
 
 
 def _launches(case: Case) -> Evidence:
-    if not case.grew("kernelCalls", 1.15):
+    now, before = case.fact("kernelCalls"), case.before("kernelCalls")
+    if now is None or not before or now / before - 1 < max(LEAST_LAUNCHES, MOST * _growth(case)):
         return ()
     return (case.change("kernels launched per step", "kernelCalls"),)
 
 
+def _growth(case: Case) -> float:
+    """Of the baseline's step."""
+    return 0.0 if case.baseline is None else case.now.mean_ns / case.baseline.mean_ns - 1
+
+
+def _slower_throughout(case: Case) -> bool:
+    now, before = case.fact("hostOpMedianNs"), case.before("hostOpMedianNs")
+    return bool(now and before) and now / before - 1 >= max(LEAST_SLOWER, SLOWER * _growth(case))  # type: ignore[operator]
+
+
 def _oversubscribed(case: Case) -> Evidence:
-    same = case.same("hostOps", 0.03) and case.same("kernelCalls", 0.03)
-    if not same or not case.grew("hostOpMedianNs", SLOWER):
+    if not case.same("hostOps", 0.03) or not case.same("kernelCalls", 0.03) or not _slower_throughout(case):
         return ()
     return (case.change("median operator on the host", "hostOpMedianNs"), "as many operators as before, each slower")
 
 
 def _python(case: Case) -> Evidence:
-    if case.baseline is None or _share(case, "idleHost") < MOST:
+    if case.baseline is None or _share(case, "idleHost") < MOST or not case.same("kernelCalls", 0.03):
         return ()
-    if not case.same("kernelCalls", 0.03) or case.grew("hostOpMedianNs", SLOWER):
+    if _slower_throughout(case) or case.more("hostBlockedNs") > MOST * case.growth(*HOST):
         return ()
     return (
         f"host work between launches +{milliseconds(case.growth('idleHost'))} per step, as many launches as before",
@@ -86,17 +96,9 @@ CAUSES = (
         advice=("make shapes static or mark them dynamic, so that the compiler runs once",),
     ),
     Cause(
-        "DebugInstrumentation",
-        Bottleneck.HOST_BOUND,
-        needs="ranges or operators of a debugging aid (anomaly detection, a profiler left on)",
-        contradicted_by="the baseline has as many",
-        evidence=_debug,
-        advice=("turn anomaly detection and profilers off",),
-    ),
-    Cause(
         "Allocator",
         Bottleneck.HOST_BOUND,
-        needs="more cudaMalloc or cudaFree in the step, and the device waits for them",
+        needs="more cudaMalloc or cudaFree in the step, which take a good part of what the step lost",
         contradicted_by="as many allocation calls as before",
         evidence=_allocator,
         advice=("remove empty_cache() and allocation from the loop", "use expandable segments, or a smaller peak"),
@@ -112,7 +114,7 @@ CAUSES = (
     Cause(
         "LaunchOverhead",
         Bottleneck.HOST_BOUND,
-        needs="more kernels launched per step",
+        needs="more kernels launched per step, by at least half of the share that the step lost",
         contradicted_by="as many kernels as before",
         evidence=_launches,
         advice=("restore CUDA graphs, the compiler or the fused optimizer", "make the batch larger"),
@@ -120,8 +122,8 @@ CAUSES = (
     Cause(
         "ThreadOversubscription",
         Bottleneck.HOST_BOUND,
-        needs="as many operators on the host as before, all of them slower",
-        contradicted_by="operators are as fast as before",
+        needs="as many operators on the host as before, slower by most of the share that the step lost",
+        contradicted_by="operators are as fast as before, or their slowness cannot explain the step's",
         evidence=_oversubscribed,
         advice=("restore the CPU request, limit and thread counts (OMP_NUM_THREADS, workers) of the baseline",),
     ),
@@ -129,7 +131,7 @@ CAUSES = (
         "PythonOverhead",
         Bottleneck.HOST_BOUND,
         needs="more host time between as many launches, without synchronisation or allocation",
-        contradicted_by="operators themselves are slower",
+        contradicted_by="operators themselves are slower, or the host was blocked in system calls",
         evidence=_python,
         advice=("look for work that was added to the loop: logging, metrics, Python hooks",),
     ),

@@ -10,6 +10,11 @@ FEW_CALLS = 0.5
 MUCH_OF_INPUT = 0.5
 """Of the input time: what explains more than this explains it."""
 
+OWN_STORE = ("inputBlockedNs", "inputNetworkNs", "inputPollNs", "inputFileNs")
+WORKERS_STORE = ("loadNetworkNs", "loadFileNs")
+SAME_STORE = 0.25
+"""Of the wait for the store, and of the input's growth: a change by less is none."""
+
 CONCENTRATED = 0.6
 """Of all input time in one step: more than this is an event, not a rate."""
 
@@ -51,10 +56,16 @@ def _where(case: Case) -> str:
 
 
 def _fewer_workers(case: Case) -> Evidence:
+    """Fewer threads do the same loading: where they do more of it, there is more to load, or it is slower."""
     now, before = case.fact("loaderThreads"), case.before("loaderThreads")
-    if now is None or before is None or not now < before:
+    if now is None or before is None or not now < before or _loading(case) > MUCH_OF_INPUT * case.growth("idleInput"):
         return ()
     return (case.change("threads that load", "loaderThreads"),)
+
+
+def _loading(case: Case) -> float:
+    """How much longer the loader's threads load in all, per step."""
+    return sum(case.more(name) for name in ("loadNetworkNs", "loadFileNs", "loadOwnNs"))
 
 
 def _bursts(case: Case) -> Evidence:
@@ -77,35 +88,44 @@ def _storage(case: Case) -> Evidence:
     """The store answers more slowly: the same calls take longer."""
     if case.baseline is None:
         return ()
-    names = (
-        "inputBlockedNs",
-        "inputNetworkNs",
-        "inputPollNs",
-        "inputFileNs",
-        "loadNetworkNs",
-        "loadPollNs",
-        "loadFileNs",
-    )
-    grown = [(name, (case.fact(name) or 0.0) - (case.before(name) or 0.0)) for name in names]
+    grown = [(name, case.more(name)) for name in (WORKERS_STORE if _by_workers(case) else OWN_STORE + WORKERS_STORE)]
     name, most = max(grown, key=lambda one: one[1])
     if most < MUCH_OF_INPUT * case.growth("idleInput") or most <= _own_growth(case):
         return ()
     return (case.change(f"waiting for the store ({_words(name)}) per step", name),)
 
 
+def _by_workers(case: Case) -> bool:
+    """Others load: while the training thread waits for them, it does not show what they wait for."""
+    return case.now.facts.get("loader") == "workers" or bool(case.fact("loaderThreads"))
+
+
 def _transform(case: Case) -> Evidence:
     """The loader itself computes longer."""
     if case.baseline is None:
         return ()
-    own = _own_growth(case)
-    if own < MUCH_OF_INPUT * case.growth("idleInput"):
-        return ()
-    name = max(("inputOwnNs", "loadOwnNs"), key=lambda one: (case.fact(one) or 0.0) - (case.before(one) or 0.0))
+    if _own_growth(case) < MUCH_OF_INPUT * case.growth("idleInput"):
+        return _not_the_store(case)
+    name = max(("inputOwnNs", "loadOwnNs"), key=case.more)
     return (case.change(f"computing in the loader ({_words(name)}) per step", name),)
 
 
+def _not_the_store(case: Case) -> Evidence:
+    """As many threads load, and wait for the store as long as before: what they take longer for is their own."""
+    waits = [name for name in ("loadNetworkNs", "loadFileNs") if case.before(name)]
+    if not waits or not case.fact("loaderThreads") or not case.same("loaderThreads", 0.0):
+        return ()
+    name = max(waits, key=lambda one: case.before(one) or 0.0)
+    if not case.same(name, SAME_STORE) or case.more(name) > SAME_STORE * case.growth("idleInput"):
+        return ()
+    return (
+        case.change(f"waiting for the store ({_words(name)}) per step", name),
+        case.change("by as many threads as before", "loaderThreads"),
+    )
+
+
 def _own_growth(case: Case) -> float:
-    return max((case.fact(name) or 0.0) - (case.before(name) or 0.0) for name in ("inputOwnNs", "loadOwnNs"))
+    return max(case.more(name) for name in ("inputOwnNs", "loadOwnNs"))
 
 
 def _words(name: str) -> str:
