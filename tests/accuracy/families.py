@@ -12,14 +12,17 @@ from pathlib import Path
 
 from mfu_operator.trace.analyze import profile
 from mfu_operator.trace.diagnose import diagnose
-from tests.accuracy.trial import random_loop, step_us
+from tests.accuracy.trial import prepared, random_loop, recorded_ranks, step_us
 from tests.support.synthetic.altered import Lacking
 from tests.support.synthetic.faults import FAULTS
 from tests.support.synthetic.kineto_file import VERSIONS, KinetoFile
 from tests.support.synthetic.loop import FLASH, GEMM, SGEMM, SOFTMAX, Kernel, Loop, Recorder
 from tests.support.synthetic.nsys_file import SCHEMAS, NsysFile
 
-Pair = tuple[Loop, Loop]
+Loops = Loop | tuple[Loop, ...]
+"""One loop, or one for each of several ranks."""
+
+Pair = tuple[Loops, Loops]
 NOTHING = "nothing"
 TF32 = "void cutlass::Kernel<cutlass_80_tensorop_s1688gemm_128x128_16x4_nn_align4>(int)"
 
@@ -64,8 +67,8 @@ def answer(name: str, seed: int) -> Answer:
     second = dice.choice([one for one in versions if one != first]) if family.other_version else first
     with tempfile.TemporaryDirectory(prefix="mfu-accuracy-") as folder:
         paths = [
-            _recorded(loop, family, form, version, Path(folder) / str(index), dice.randrange(1 << 30))
-            for index, (loop, version) in enumerate(((before, first), (after, second)))
+            _recorded(loops, family, form, version, Path(folder) / str(index), dice)
+            for index, (loops, version) in enumerate(((before, first), (after, second)))
         ]
         found = diagnose(profile([paths[1]]), profile([paths[0]]))
     return Answer(name, said(found.bottleneck.value if found.bottleneck else None, found.cause))
@@ -77,10 +80,12 @@ def said(bottleneck: str | None, cause: str | None) -> str:
     return f"{bottleneck}/{cause}"
 
 
-def _recorded(loop: Loop, family: Family, form: str, version: str, path: Path, seed: int) -> Path:
+def _recorded(loops: Loops, family: Family, form: str, version: str, path: Path, dice: random.Random) -> Path:
+    if isinstance(loops, tuple):
+        return recorded_ranks(loops, form, version, path, dice)
     file = NsysFile(version) if form == "nsys" else KinetoFile(version)
     recorder: Recorder = Lacking(file, **family.lacking) if family.lacking else file
-    loop.record(recorder, seed)
+    loops.record(recorder, dice.randrange(1 << 30))
     return file.write(path)
 
 
@@ -96,8 +101,9 @@ def single(cause: str, change: Callable[[Loop, random.Random], Loop] = lambda lo
     """The fault `cause` at 5 to 20 % in a healthy loop that `change` made special beforehand."""
 
     def pair(dice: random.Random) -> Pair:
-        loop = change(healthy(dice, cause), dice)
-        return loop, faulty(loop, cause, dice.uniform(0.05, 0.2))
+        size = dice.uniform(0.05, 0.2)
+        loop = prepared(change(healthy(dice, cause), dice), cause, size)
+        return loop, faulty(loop, cause, size)
 
     return pair
 
@@ -288,6 +294,31 @@ def _checkpoint(dice: random.Random) -> Pair:
     return loop, replace(loop, **steps)
 
 
+def _on_every_rank(cause: str) -> Callable[[random.Random], Pair]:
+    def pair(dice: random.Random) -> Pair:
+        count, size = dice.choice((2, 4)), dice.uniform(0.08, 0.2)
+        loop = prepared(healthy(dice, cause), cause, size)
+        return (loop,) * count, (faulty(loop, cause, size),) * count
+
+    return pair
+
+
+def _even_ranks(dice: random.Random) -> Pair:
+    """Ranks whose steps vary, and whose devices differ by up to 1 %."""
+    loop = replace(healthy(dice), step_noise=0.02)
+    return tuple(tuple(replace(loop, device_scale=dice.uniform(0.995, 1.005)) for _ in range(4)) for _ in range(2))  # type: ignore[return-value]
+
+
+def _ranks_take_turns(dice: random.Random) -> Pair:
+    """In every step another rank waits for its input."""
+    loop = replace(healthy(dice), steps=14)
+    lost = dice.uniform(0.08, 0.2) * step_us(loop)
+    waits = [
+        tuple(loop.input_us + (lost if index % 4 == rank else 0.0) for index in range(loop.steps)) for rank in range(4)
+    ]
+    return (loop,) * 4, tuple(replace(loop, input_by_step=wait) for wait in waits)
+
+
 CALM = frozenset({NOTHING})
 
 FAMILIES: tuple[Family, ...] = (
@@ -347,6 +378,12 @@ FAMILIES: tuple[Family, ...] = (
     Family("unfused where the host is the limit", _unfused_host_bound, frozenset({label("LaunchOverhead")})),
     Family("Python work on a noisy host", _noisy_host, frozenset({label("PythonOverhead")})),
     Family(".cpu() of much", _large_cpu, frozenset({label("ExtraCopies")})),
+    Family("four even ranks", _even_ranks, CALM),
+    Family("four ranks take turns in being late", _ranks_take_turns, frozenset({"Straggler/None"})),
+    *(
+        Family(f"{cause} on every rank", _on_every_rank(cause), frozenset({label(cause)}))
+        for cause in ("SlowLink", "DataLoaderWorkers", "LostOverlap", "PythonOverhead")
+    ),
     *(
         Family(f"{cause}, steps vary by 4 %", single(cause, lambda loop, _: replace(loop, step_noise=0.04)), right)
         for cause in FAULTS
@@ -361,7 +398,7 @@ FAMILIES: tuple[Family, ...] = (
             f"{first} and a third of {second}",
             _two(first, second),
             frozenset({label(first), label(second)}),
-            frozenset({"Inconclusive", f"{FAULTS[first][0]}/None"}),
+            frozenset({"Inconclusive", f"{FAULTS[first][0]}/None", f"{FAULTS[second][0]}/None"}),
         )
         for first, second in (
             ("DataLoaderWorkers", "SlowLink"),
@@ -401,7 +438,7 @@ FAMILIES: tuple[Family, ...] = (
         )
         for cause in (
             *("DataLoaderWorkers", "SlowStorage", "CpuTransform", "Recompute", "Synchronisation"),
-            *("ThreadOversubscription", "PythonOverhead", "DebugInstrumentation"),
+            *("ThreadOversubscription", "PythonOverhead"),
         )
     ),
     Family(

@@ -7,8 +7,9 @@ import pytest
 from mfu_operator.trace import compact
 from mfu_operator.trace.analyze import profile
 from mfu_operator.trace.diagnose import diagnose
-from tests.accuracy.trial import attempt, random_loop
-from tests.support.synthetic.faults import FAULTS
+from tests.accuracy.families import FAMILIES, Family, answer
+from tests.accuracy.trial import attempt, attempt_ranks, random_loop
+from tests.support.synthetic.faults import FAULTS, RANK_FAULTS
 from tests.support.synthetic.kineto_file import KinetoFile
 from tests.support.synthetic.loop import Loop
 from tests.support.synthetic.nsys_file import NsysFile
@@ -19,6 +20,22 @@ from tests.support.synthetic.nsys_file import NsysFile
 def test_a_cause_that_is_switched_on_is_named(cause: str, form: str) -> None:
     outcome = attempt(cause, 0.1, form, 1)
     assert outcome.right, outcome
+
+
+@pytest.mark.parametrize("form", ["nsys", "kineto"])
+@pytest.mark.parametrize("cause", RANK_FAULTS)
+def test_the_slow_rank_of_several_is_named_with_what_it_is_slow_in(cause: str, form: str) -> None:
+    outcome = attempt_ranks(cause, 0.1, form, 1)
+    assert outcome.right, outcome
+
+
+REGULAR = [(one, place % 2) for place, one in enumerate(FAMILIES) if "vary by 4 %" not in one.name]
+
+
+@pytest.mark.parametrize(("family", "seed"), REGULAR, ids=[one.name for one, _ in REGULAR])
+def test_hard_cases_get_an_answer_that_is_right_or_none(family: Family, seed: int) -> None:
+    found = answer(family.name, seed)
+    assert found.verdict != "wrong", found
 
 
 def recorded(loop: Loop, path: Path, seed: int) -> Path:

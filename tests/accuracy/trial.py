@@ -2,15 +2,20 @@
 
 import random
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mfu_operator.trace.analyze import profile
 from mfu_operator.trace.diagnose import diagnose
-from tests.support.synthetic.faults import FAULTS
+from tests.support.synthetic.altered import Skewed
+from tests.support.synthetic.faults import FAULTS, RANK_FAULTS
 from tests.support.synthetic.kineto_file import VERSIONS, KinetoFile
 from tests.support.synthetic.loop import FLASH, GEMM, NORM, POINTWISE, Kernel, Loop, Recorder, Run
 from tests.support.synthetic.nsys_file import SCHEMAS, NsysFile
+from tests.support.synthetic.ranks import record_ranks
+
+EVERY_FAULT = {**FAULTS, **RANK_FAULTS}
 
 
 @dataclass(frozen=True)
@@ -24,7 +29,7 @@ class Outcome:
 
     @property
     def right(self) -> bool:
-        return self.found == self.cause and self.bottleneck == FAULTS[self.cause][0]
+        return self.found == self.cause and self.bottleneck == EVERY_FAULT[self.cause][0]
 
 
 def random_loop(dice: random.Random, cause: str) -> Loop:
@@ -66,6 +71,38 @@ def prepared(loop: Loop, cause: str, size: float) -> Loop:
 
 def recorder(dice: random.Random, form: str) -> Recorder:
     return NsysFile(dice.choice(sorted(SCHEMAS))) if form == "nsys" else KinetoFile(dice.choice(VERSIONS))
+
+
+def attempt_ranks(cause: str, size: float, form: str, seed: int) -> Outcome:
+    """Switch `cause` on for one of two to eight ranks, whose clocks differ by up to a second and drift."""
+    dice = random.Random(f"{cause} {size} {form} {seed}")
+    healthy = random_loop(dice, cause)
+    count, kind = dice.choice((2, 4, 8)), dice.choice(sorted(SCHEMAS) if form == "nsys" else VERSIONS)
+    slow = dice.randrange(count)
+    faulty = RANK_FAULTS[cause][1](healthy, size * step_us(healthy))
+    with tempfile.TemporaryDirectory(prefix="mfu-accuracy-") as folder:
+        before = recorded_ranks([healthy] * count, form, kind, Path(folder) / "before", dice)
+        loops = [faulty if rank == slow else healthy for rank in range(count)]
+        after = recorded_ranks(loops, form, kind, Path(folder) / "after", dice)
+        now, baseline = profile([after]), profile([before])
+    found = diagnose(now, baseline)
+    named = found.cause if now.facts.get("slowestRank") == slow else "another rank"
+    bottleneck = found.bottleneck.value if found.bottleneck else None
+    return Outcome(cause, named if bottleneck else None, bottleneck, now.mean_ns / baseline.mean_ns - 1)
+
+
+def recorded_ranks(loops: Sequence[Loop], form: str, version: str, folder: Path, dice: random.Random) -> Path:
+    """One file per rank in a new folder, each by a clock of its own."""
+    folder.mkdir()
+    files = [
+        NsysFile(version) if form == "nsys" else KinetoFile(version, rank=rank, world_size=len(loops))
+        for rank in range(len(loops))
+    ]
+    clocks = [Skewed(one, dice.randrange(10**9), dice.uniform(-5e-5, 5e-5)) for one in files]
+    record_ranks(loops, clocks, dice.randrange(1 << 30))
+    for rank, file in enumerate(files):
+        file.write(folder / f"rank{rank}")
+    return folder
 
 
 def attempt(cause: str, size: float, form: str, seed: int) -> Outcome:

@@ -77,7 +77,7 @@ def _device_account(trace: Trace, device: int, step_range: str | None) -> Device
             **({} if found else {"wholeSteps": 0.0}),
         },
     )
-    return DeviceAccount(device, steps, result.parts, mean, collectives(ops, steps))
+    return DeviceAccount(device, steps, result.parts, mean, collectives(trace, ops, steps))
 
 
 def _thread_account(trace: Trace, step_range: str | None) -> DeviceAccount:
@@ -120,7 +120,9 @@ def _mean(trace: Trace, steps: Steps, parts: Ints, source: str, *warnings: str) 
         account_from=source,
         warnings=(*trace.warnings, *steps.warnings, *warnings),
         facts={
-            "restStdNs": _spread(lengths - parts[counted, accounting.INPUT] - host_facts.compiling(trace, steps)[counted]),
+            "restStdNs": _spread(
+                lengths - parts[counted, accounting.INPUT] - host_facts.compiling(trace, steps)[counted]
+            ),
             **{f"{group}StdNs": _spread(parts[np.ix_(counted, of)].sum(axis=1)) for group, of in SPREADS.items()},
             **host_facts.input_facts(trace, steps, counted),
             **blind_spots.of_trace(trace, steps),

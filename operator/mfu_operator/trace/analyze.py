@@ -91,7 +91,7 @@ def compare_ranks(reads: Sequence[Read]) -> answer.Ranks | None:
 
 
 def _rank_facts(compared: answer.Ranks) -> dict[str, float | str]:
-    if compared.slowest is None:
+    if compared.slowest is None or compared.clock == "unaligned":
         return {}
     facts: dict[str, float | str] = {
         "rankSkewNs": compared.skew_ns,

@@ -133,11 +133,13 @@ def _straggling(
     groups: Mapping[Bottleneck, float], now: StepAccount, baseline: StepAccount | None
 ) -> dict[Bottleneck, float]:
     """Waiting for a slow rank, taken out of communication; what that rank loses counts as the others' wait."""
+    if baseline is not None and "rankSkewNs" not in baseline.facts:
+        return {}
     skew, wait = (_fact(now, name) - _fact(baseline, name) for name in ("rankSkewNs", "rankWaitNs"))
-    if skew <= 0:
+    if max(skew, wait) <= 0:
         return {}
     rest = groups[Bottleneck.COMMS_BOUND] - max(0.0, min(wait, groups[Bottleneck.COMMS_BOUND]))
-    return {Bottleneck.STRAGGLER: skew, Bottleneck.COMMS_BOUND: rest}
+    return {Bottleneck.STRAGGLER: max(skew, wait), Bottleneck.COMMS_BOUND: rest}
 
 
 def _fact(account: StepAccount | None, name: str) -> float:

@@ -116,6 +116,14 @@ FAULTS: Mapping[str, tuple[str, Fault]] = {
 }
 """Cause → (its bottleneck, how to switch it on)."""
 
+RANK_FAULTS: Mapping[str, tuple[str, Fault]] = {
+    "SlowCompute": ("Straggler", lambda loop, lost: replace(loop, device_scale=1 + lost / _device_us(loop))),
+    "SlowInput": ("Straggler", lambda loop, lost: replace(loop, input_us=loop.input_us + lost)),
+    "SlowCopies": ("Straggler", lambda loop, lost: replace(loop, h2d_us=loop.h2d_us + lost)),
+    "SlowHost": ("Straggler", lambda loop, lost: replace(loop, python_us=loop.python_us + lost)),
+}
+"""The same for what one rank of several is slow in."""
+
 
 def _device_us(loop: Loop) -> float:
     layers = sum(kernel.us for kernel in loop.forward) * loop.layers * (1 + loop.backward_factor)

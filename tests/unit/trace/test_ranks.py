@@ -1,3 +1,4 @@
+import random
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -5,8 +6,10 @@ import pytest
 
 from mfu_operator.trace.analyze import analyze
 from mfu_operator.trace.answer import Ranks
+from tests.support.synthetic.altered import Skewed
 from tests.support.synthetic.kineto_file import KinetoFile
-from tests.support.synthetic.loop import ALLREDUCE, COMM_STREAM, GEMM
+from tests.support.synthetic.loop import ALLREDUCE, COMM_STREAM, GEMM, Loop
+from tests.support.synthetic.ranks import record_ranks
 
 MS = 1_000_000
 
@@ -21,10 +24,12 @@ class Rank:
     clock_ms: float = 0.0
 
 
-def record(ranks: list[Rank], folder: Path, steps: int = 6, transfer_ms: float = 2.0) -> list[Path]:
+def record(
+    ranks: list[Rank], folder: Path, steps: int = 6, transfer_ms: float = 2.0, first_step: int = 0
+) -> list[Path]:
     files = {rank.number: KinetoFile(rank=rank.number, world_size=len(ranks)) for rank in ranks}
     now = 1.0
-    for step in range(steps):
+    for step in range(first_step, first_step + steps):
         leaves = max(now + rank.input_ms + rank.compute_ms for rank in ranks) + transfer_ms
         for rank in ranks:
             _step(files[rank.number], rank, step, now, leaves)
@@ -84,10 +89,74 @@ def test_with_a_baseline_growth_is_laid_on_the_straggler_and_not_on_communicatio
     assert any("rank 3" in one for one in found.diagnosis.evidence)
 
 
-def test_ranks_whose_collectives_do_not_match_are_not_compared(tmp_path: Path) -> None:
+def test_ranks_that_recorded_other_steps_are_not_compared(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     one = record([Rank(0)], tmp_path)
-    two = record([Rank(1)], tmp_path / "other", steps=8)
+    two = record([Rank(1)], tmp_path / "other", first_step=10)
     found = ranks_of([*one, *two])
     assert found.slowest is None
     assert "cannot be matched" in found.evidence
+
+
+def test_ranks_that_recorded_another_number_of_steps_are_compared_in_those_that_both_have(tmp_path: Path) -> None:
+    loops = [Loop(steps=12, python_us=lost) for lost in (0.0, 900.0)]
+    files = [KinetoFile(rank=rank, world_size=2) for rank in range(2)]
+    _, meetings = record_ranks(loops, files, 1)
+    files[0].events = [one for one in files[0].events if one["ts"] < 7.5 * _step_us(files[0]) + 5000]
+    per_step = len(meetings.arrivals) // 12
+    waited = sum(max(arrived) - arrived[0] for arrived in meetings.arrivals[per_step : 7 * per_step]) / 6
+    found = ranks_of([file.write(tmp_path / str(rank)) for rank, file in enumerate(files)])
+    assert (found.slowest, found.slow_in, found.clock) == (1, "host", "aligned")
+    assert found.wait_ns["0"] == pytest.approx(waited, rel=0.001)
+
+
+def _step_us(file: KinetoFile) -> float:
+    steps = [one for one in file.events if one["name"].startswith("ProfilerStep")]
+    return float(steps[-1]["ts"] - steps[0]["ts"]) / (len(steps) - 1)
+
+
+@pytest.mark.parametrize("ahead", [True, False])
+@pytest.mark.parametrize("seed", range(4))
+def test_waiting_is_what_the_true_arrivals_say_whatever_the_clocks_show(tmp_path: Path, seed: int, ahead: bool) -> None:
+    dice = random.Random(seed)
+    slow = dice.randrange(4)
+    loops = [
+        Loop(
+            steps=10,
+            noise=0.02,
+            device_scale=dice.uniform(1, 1.02) + (0.1 if rank == slow else 0),
+            waits_for_device=ahead,
+        )
+        for rank in range(4)
+    ]
+    files = [KinetoFile(rank=rank, world_size=4) for rank in range(4)]
+    skewed = [Skewed(file, dice.randrange(10**9), dice.uniform(-5e-5, 5e-5)) for file in files]
+    _, meetings = record_ranks(loops, skewed, seed)
+    found = ranks_of([file.write(tmp_path / str(rank)) for rank, file in enumerate(files)])
+    per_step = len(meetings.arrivals) // 10
+    inner = meetings.arrivals[per_step : 9 * per_step]
+    assert (found.slowest, found.slow_in, found.clock) == (slow, "compute", "aligned")
+    for rank in range(4):
+        waited = sum(max(arrived) - arrived[rank] for arrived in inner) / 8
+        assert found.wait_ns[str(rank)] == pytest.approx(waited, rel=0.001, abs=2000)
+
+
+def test_clocks_that_jump_are_said_to_be_unaligned_and_blame_nobody(tmp_path: Path) -> None:
+    files = [KinetoFile(rank=rank, world_size=2) for rank in range(2)]
+    record_ranks([Loop(steps=10), Loop(steps=10, device_scale=1.2)], files, 1)
+    for place, event in enumerate(one for one in files[1].events if "nccl" in one["name"]):
+        event["ts"] += 700.0 * (place % 3)
+    found = analyze([file.write(tmp_path / str(rank)) for rank, file in enumerate(files)])
+    assert isinstance(found.ranks, Ranks)
+    assert found.ranks.clock == "unaligned"
+    assert "cannot be aligned" in found.ranks.evidence
+    assert found.diagnosis.bottleneck != "Straggler"
+
+
+def test_transfers_between_two_ranks_make_nobody_else_wait(tmp_path: Path) -> None:
+    files = [KinetoFile(rank=rank, world_size=2) for rank in range(2)]
+    record_ranks([Loop(steps=6), Loop(steps=6, device_scale=1.2)], files, 1)
+    for event in files[1].events:
+        event["name"] = event["name"].replace("AllReduce_Sum_bf16_RING_LL", "SendRecv")
+    found = ranks_of([file.write(tmp_path / str(rank)) for rank, file in enumerate(files)])
+    assert found.slowest is None

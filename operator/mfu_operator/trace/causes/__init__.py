@@ -31,6 +31,7 @@ CAUSES: Sequence[Cause] = (
     *straggler.CAUSES,
 )
 
+
 def find(case: Case, bottleneck: Bottleneck) -> Found | None:
     """The first cause under the bottleneck whose evidence the case holds."""
     for cause in CAUSES:

@@ -49,9 +49,10 @@ def _precision(case: Case) -> Evidence:
         grown = _more_matrices(case, FORMATS, "Ns")
         replaced = gone >= 0.5 and _more_matrices(case, wide, "Calls") >= MOST * gone
         if replaced and grown >= NOTICEABLE * case.growth("compute"):
+            more = milliseconds(_more_matrices(case, wide, "Ns"))
             return (
-                f"{gone:.4g} matrix kernels per step that read {' or '.join(narrow)} precision are gone; "
-                f"those of {' or '.join(wide)} take {milliseconds(_more_matrices(case, wide, 'Ns'))} more",
+                f"{gone:.4g} matrix kernels per step that read {' or '.join(narrow)} precision are gone",
+                f"those of {' or '.join(wide)} precision take {more} more",
             )
     return ()
 
@@ -207,9 +208,7 @@ def _slower_device(case: Case) -> Evidence:
         return ()
     if slower[-1] > ALIKE * max(matrices) or min(ratio for _, ratio in ratios) < 2 - SLOWER:
         return ()
-    return (
-        f"kernels are slower alike, by {slower[0] - 1:.0%} to {slower[-1] - 1:.0%}, in number and size as before",
-    )
+    return (f"kernels are slower alike, by {slower[0] - 1:.0%} to {slower[-1] - 1:.0%}, in number and size as before",)
 
 
 CAUSES = (

@@ -4,10 +4,15 @@ from mfu_operator.model.diagnosis import Bottleneck
 from mfu_operator.trace.case import Case, milliseconds
 from mfu_operator.trace.causes.entry import Cause, Evidence
 
+MOST = 0.5
+"""Of the ranks' waiting: where less of it is for one rank, the ranks take turns in being late."""
+
 
 def _slow_in(case: Case, word: str) -> Evidence:
     rank, skew = case.fact("slowestRank"), case.fact("rankSkewNs")
     if case.now.facts.get("slowestIn") != word or rank is None or skew is None:
+        return ()
+    if case.more("rankSkewNs") < MOST * case.more("rankWaitNs"):
         return ()
     return (f"rank {rank:.0f} arrives last: the others wait up to {milliseconds(skew)} per step; it is slow in {word}",)
 
