@@ -321,6 +321,9 @@ def _ranks_take_turns(dice: random.Random) -> Pair:
 
 CALM = frozenset({NOTHING})
 
+NO_EFFECT = {"LostOverlap": CALM}
+"""Where the host is the limit, a serial bucket costs nothing."""
+
 FAMILIES: tuple[Family, ...] = (
     Family("the same loop twice, steps vary by 3 %", _same(lambda loop, _: replace(loop, step_noise=0.03)), CALM),
     Family("clock 2 % lower", _same(lambda loop, _: replace(loop, device_scale=1.02)), CALM),
@@ -381,13 +384,22 @@ FAMILIES: tuple[Family, ...] = (
     Family("four even ranks", _even_ranks, CALM),
     Family("four ranks take turns in being late", _ranks_take_turns, frozenset({"Straggler/None"})),
     *(
-        Family(f"{cause} on every rank", _on_every_rank(cause), frozenset({label(cause)}))
+        Family(
+            f"{cause} on every rank",
+            _on_every_rank(cause),
+            frozenset({label(cause)}),
+            NO_EFFECT.get(cause, frozenset()),
+        )
         for cause in ("SlowLink", "DataLoaderWorkers", "LostOverlap", "PythonOverhead")
     ),
     *(
-        Family(f"{cause}, steps vary by 4 %", single(cause, lambda loop, _: replace(loop, step_noise=0.04)), right)
+        Family(
+            f"{cause}, steps vary by 4 %",
+            single(cause, lambda loop, _: replace(loop, step_noise=0.04)),
+            frozenset({label(cause)}),
+            CALM,
+        )
         for cause in FAULTS
-        for right in (frozenset({label(cause)}),)
     ),
     *(
         Family(f"{cause}, other parts 5 % faster", _faster(cause), frozenset({label(cause)}), CALM)

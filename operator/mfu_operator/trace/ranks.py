@@ -10,6 +10,7 @@ that fails.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,15 +75,22 @@ def collectives(trace: Trace, ops: DeviceOps, steps: Steps) -> Collectives:
 
     Where the launch call is missing, the kernel's own start tells the step.
     """
-    issued = ops.start.copy()
-    known = ops.launch != NONE
-    issued[known] = trace.calls.start[ops.launch[known]]
-    everyone = np.array([not POINT_TO_POINT.search(_shown(name)) for name in trace.names], dtype=np.bool_)
-    mine = np.flatnonzero((ops.part == COMMUNICATION) & in_counted(issued, steps, steps.counted) & everyone[ops.name])
-    mine = mine[np.argsort(issued[mine], kind="stable")]
+    mine = np.flatnonzero(ops.part == COMMUNICATION)
+    mine = mine[np.array([_is_collective(trace.names[name]) for name in ops.name[mine]], dtype=np.bool_)]
+    launch = ops.launch[mine]
+    issued = ops.start[mine]
+    issued[launch != NONE] = trace.calls.start[launch[launch != NONE]]
+    order = np.argsort(issued, kind="stable")
+    order = order[in_counted(issued[order], steps, steps.counted)]
+    mine, issued = mine[order], issued[order]
     kinds = tuple(_kind(trace.names[name]) for name in ops.name[mine])
-    step = np.searchsorted(steps.start, issued[mine], side="right") - 1
+    step = np.searchsorted(steps.start, issued, side="right") - 1
     return Collectives(ops.start[mine], ops.end[mine], step, kinds, steps.names)
+
+
+@cache
+def _is_collective(name: str) -> bool:
+    return not POINT_TO_POINT.search(_shown(name))
 
 
 def _shown(name: str) -> str:
@@ -90,6 +98,7 @@ def _shown(name: str) -> str:
     return name.split("(", 1)[0]
 
 
+@cache
 def _kind(name: str) -> str:
     found = KIND.search(_shown(name))
     return found.group().lower().replace("_", "") if found else _shown(name)
