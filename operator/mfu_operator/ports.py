@@ -10,15 +10,22 @@ from mfu_operator.model.commit import Commit, Source
 from mfu_operator.model.condition import Event
 from mfu_operator.model.proposal import Proposal, PullRequest
 from mfu_operator.model.series import Reading
-from mfu_operator.model.workload import ProfilingJob, Workload
+from mfu_operator.model.workload import PodEndpoint, ProfilingJob, Workload
 
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """A token, or a user and a password. Never shown: not in repr, logs, URLs or argument lists."""
+    """A token, or a user and a password. Never shown: not in repr, logs, URLs or argument lists.
+
+    ca is the authority that the other side's certificate is checked against, certificate and private_key are our own
+    (PEM texts, all for TLS). None: not given.
+    """
 
     username: str | None = field(default=None, repr=False)
     password: str | None = field(default=None, repr=False)
+    ca: str | None = field(default=None, repr=False)
+    certificate: str | None = field(default=None, repr=False)
+    private_key: str | None = field(default=None, repr=False)
 
 
 class Metrics(Protocol):
@@ -45,6 +52,9 @@ class Cluster(Protocol):
 
     def workload(self, ref: WorkloadRef) -> Workload | None:
         """The workload and its pods, None where there is no such object."""
+
+    def endpoints(self, refs: Sequence[WorkloadRef]) -> Mapping[WorkloadRef, tuple[PodEndpoint, ...]]:
+        """The running pods of many workloads, absent keys where none runs. Few requests for all together."""
 
     def profiling_job(self, namespace: str, name: str) -> ProfilingJob | None:
         """A profiling Job as it stands."""

@@ -4,7 +4,7 @@ import math
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mfu_operator.errors import Stall
 
@@ -16,6 +16,11 @@ class Settings:
     """What a platform team sets once for the whole operator. Field by field: charts/mfu-operator/README.md."""
 
     prometheus_address: str | None = None
+    prometheus_tenant: str | None = None
+    prometheus_credentials: str | None = None
+    metrics_profile: str | None = None
+    metric_names: Mapping[str, str] = field(default_factory=dict)
+    metric_labels: Mapping[str, str] = field(default_factory=dict)
     profiler_image: str | None = None
     namespace: str = "mfu-system"
     watch_namespaces: tuple[str, ...] = ()
@@ -38,6 +43,11 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
     defaults = Settings()
     return Settings(
         prometheus_address=env.get("MFU_PROMETHEUS_ADDRESS") or None,
+        prometheus_tenant=env.get("MFU_PROMETHEUS_TENANT") or None,
+        prometheus_credentials=env.get("MFU_PROMETHEUS_CREDENTIALS") or None,
+        metrics_profile=env.get("MFU_METRICS_PROFILE") or None,
+        metric_names=_pairs(env, "MFU_METRIC_NAMES"),
+        metric_labels=_pairs(env, "MFU_METRIC_LABELS"),
         profiler_image=env.get("MFU_PROFILER_IMAGE") or None,
         namespace=env.get("MFU_NAMESPACE") or defaults.namespace,
         watch_namespaces=tuple(name.strip() for name in env.get("MFU_WATCH_NAMESPACES", "").split(",") if name.strip()),
@@ -62,6 +72,14 @@ def _positive(env: Mapping[str, str], name: str, default: float) -> float:
     if not 0 < value < math.inf:
         raise Stall("InvalidSetting", f"{name}={text!r}: write a number above zero, for example {name}={default:g}")
     return value
+
+
+def _pairs(env: Mapping[str, str], name: str) -> Mapping[str, str]:
+    """key=value, separated by commas; an empty value is one."""
+    pairs = [part.strip().partition("=") for part in env.get(name, "").split(",") if part.strip()]
+    if not all(key and equals for key, equals, _ in pairs):
+        raise Stall("InvalidSetting", f"{name}={env[name]!r}: write key=value, separated by commas")
+    return {key.strip(): value.strip() for key, _, value in pairs}
 
 
 def _port(env: Mapping[str, str], name: str, default: int) -> int:

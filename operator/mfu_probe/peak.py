@@ -1,29 +1,27 @@
 """Peak FLOP/s of a device, declared or measured, and the FLOPs a model needs: the two halves of MFU beside time."""
 
+import re
 import time
 from collections.abc import Callable, Mapping
+from importlib import resources
 
-GPU_PEAKS: Mapping[str, Mapping[str, float]] = {
-    "V100-PCIE": {"fp16": 112e12},
-    "V100": {"fp16": 125e12},
-    "A100": {"fp16": 312e12, "bf16": 312e12, "tf32": 156e12},
-    "L40S": {"fp16": 362e12, "bf16": 362e12, "tf32": 183e12, "fp8": 733e12},
-    "L40": {"fp16": 181e12, "bf16": 181e12, "tf32": 90.5e12, "fp8": 362e12},
-    "L4": {"fp16": 121e12, "bf16": 121e12, "tf32": 60e12, "fp8": 242e12},
-    "H100 NVL": {"fp16": 835e12, "bf16": 835e12, "tf32": 417e12, "fp8": 1671e12},
-    "H100 PCIe": {"fp16": 756e12, "bf16": 756e12, "tf32": 378e12, "fp8": 1513e12},
-    "H100": {"fp16": 989e12, "bf16": 989e12, "tf32": 494e12, "fp8": 1979e12},
-    "H200 NVL": {"fp16": 835e12, "bf16": 835e12, "tf32": 417e12, "fp8": 1671e12},
-    "H200": {"fp16": 989e12, "bf16": 989e12, "tf32": 494e12, "fp8": 1979e12},
-    "GB200": {"fp16": 2500e12, "bf16": 2500e12, "tf32": 1250e12, "fp8": 5000e12},
-    "B200": {"fp16": 2250e12, "bf16": 2250e12, "tf32": 1125e12, "fp8": 4500e12},
-    "MI300X": {"fp16": 1307.4e12, "bf16": 1307.4e12, "tf32": 653.7e12, "fp8": 2614.9e12},
-}
-"""Dense (not sparse) peak FLOP/s by part of the device's name and precision.
+_TERA = 1e12
 
-From the vendors' data sheets, sparse figures halved: NVIDIA V100, A100, L4, L40, L40S, H100 and H200 Tensor Core GPU,
-NVIDIA DGX B200 (by its eight GPUs), NVIDIA GB200 NVL72 (by its 72 GPUs), AMD Instinct MI300X. Order matters: the first
-name found in the device's wins.
+
+def _read_peaks() -> Mapping[str, Mapping[str, float]]:
+    peaks: dict[str, dict[str, float]] = {}
+    text = resources.files("mfu_probe").joinpath("gpu_peaks.tsv").read_text(encoding="utf-8")
+    for line in text.splitlines():
+        if line and not line.startswith("#"):
+            name, precision, dense, _, _ = line.split("\t")
+            peaks.setdefault(name, {})[precision] = float(dense) * _TERA
+    return peaks
+
+
+GPU_PEAKS: Mapping[str, Mapping[str, float]] = _read_peaks()
+"""Dense (not sparse) peak FLOP/s by words of the device's name and by precision; gpu_peaks.tsv has the sources.
+
+Order matters: the first name whose words all stand in the device's wins.
 """
 
 
@@ -36,13 +34,19 @@ def peak_of(gpu: str, precision: str = "bf16") -> float:
 
     Raises UnknownGpuError when the table does not hold it.
     """
-    wanted = gpu.casefold()
+    words = _words(gpu)
     for name, peaks in GPU_PEAKS.items():
-        if name.casefold() in wanted and precision in peaks:
-            return peaks[precision]
+        if _words(name) <= words:
+            if precision in peaks:
+                return peaks[precision]
+            break
     raise UnknownGpuError(
         f"no peak known for {gpu!r} at {precision}: pass peak_flops (FLOP/s, dense) from the device's data sheet"
     )
+
+
+def _words(name: str) -> frozenset[str]:
+    return frozenset(re.findall(r"[a-z0-9]+", name.casefold()))
 
 
 def measure_peak(

@@ -80,7 +80,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Metrics]:
     if not available():
         pytest.skip("prometheus and promtool are not installed")
     with serving(_families(), tmp_path_factory.mktemp("prometheus")) as address:
-        yield PrometheusSources(address).open(MetricsSource(), None)
+        yield PrometheusSources(MetricsSource(address=address)).open(MetricsSource(), None)
 
 
 @pytest.fixture

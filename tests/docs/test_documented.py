@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 import pytest
 
+from mfu_operator.adapters.metric_names import KINDS, profiles
 from mfu_operator.cli.main import WORDS, cli
 from mfu_operator.model.diagnosis import Bottleneck
 from mfu_operator.model.verdict import Gate, Verdict
@@ -144,6 +145,7 @@ def test_the_command_line_s_own_help_names_every_command_and_no_other() -> None:
         ROOT / "CHANGELOG.md",
         ROOT / "charts" / "mfu-operator" / "README.md",
         PROBE / "README.md",
+        ROOT / "operator" / "METRICS.md",
         *PAGES,
     ],
     ids=lambda page: str(page.relative_to(ROOT)),
@@ -152,3 +154,14 @@ def test_links_lead_somewhere(page: Path) -> None:
     links = re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text())
     local = [link for link in links if "://" not in link]
     assert [link for link in local if not (page.parent / link).exists()] == []
+
+
+def test_every_metric_profile_is_documented_with_what_carries_it_and_its_sources() -> None:
+    page = (ROOT / "operator" / "METRICS.md").read_text()
+    assert [name for name in profiles() if f"| `{name}` |" not in page] == []
+    assert [name for name, each in profiles().items() if not (each.about and each.install and each.sources)] == []
+
+
+def test_every_kind_of_metric_is_documented() -> None:
+    page = (ROOT / "operator" / "METRICS.md").read_text()
+    assert [kind for kind in KINDS if f"`{kind}`" not in page] == []

@@ -1,6 +1,6 @@
 """A cluster in memory, held to the same contract as the real one."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any
@@ -8,13 +8,14 @@ from typing import Any
 from mfu_operator.errors import MfuError, Stall
 from mfu_operator.model.baseline import WorkloadRef
 from mfu_operator.model.condition import Event
-from mfu_operator.model.workload import JobPhase, ProfilingJob, Workload
+from mfu_operator.model.workload import JobPhase, PodEndpoint, ProfilingJob, Workload
 
 KINDS = ("Job", "JobSet", "PyTorchJob", "MPIJob", "RayJob")
 
 
 class ClusterDouble:
-    """Holds `workloads` by (kind, namespace, name), `jobs` and their `manifests` by (namespace, name), `secrets`
+    """Holds `workloads` by (kind, namespace, name), their `running` pods' addresses,
+    `jobs` and their `manifests` by (namespace, name), `secrets`
     (`unfit`: the types of those that are no credentials), and
     the `events` that were posted. `fails` is raised instead of every answer while it is set; `now_s` stamps Jobs."""
 
@@ -25,6 +26,7 @@ class ClusterDouble:
         self.secrets: dict[tuple[str, str], Mapping[str, str]] = {}
         self.unfit: dict[tuple[str, str], str] = {}
         self.events: list[tuple[Mapping[str, Any], Event]] = []
+        self.running: dict[WorkloadRef, tuple[PodEndpoint, ...]] = {}
         self.fails: MfuError | None = None
         self.now_s = 0.0
 
@@ -33,6 +35,10 @@ class ClusterDouble:
         if ref.kind not in KINDS:
             raise Stall("UnknownKind", f"spec.workload.kind {ref.kind!r} is not one of {', '.join(KINDS)}")
         return self.workloads.get((ref.kind, ref.namespace, ref.name))
+
+    def endpoints(self, refs: Sequence[WorkloadRef]) -> Mapping[WorkloadRef, tuple[PodEndpoint, ...]]:
+        self._fail()
+        return {ref: self.running[ref] for ref in refs if self.running.get(ref)}
 
     def profiling_job(self, namespace: str, name: str) -> ProfilingJob | None:
         self._fail()

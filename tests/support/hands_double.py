@@ -63,6 +63,9 @@ class SweepDouble:
     def readings(self, key: str) -> tuple[Reading, ...]:
         return self.held
 
+    def latest(self, key: str) -> Reading | None:
+        return self.held[-1] if self.held else None
+
     def ruling(self, key: str, node_of: Mapping[str, str] | None = None) -> Ruling:
         return self.rules
 

@@ -21,6 +21,11 @@ def test_every_variable_is_read() -> None:
     found = from_environment(
         {
             "MFU_PROMETHEUS_ADDRESS": "http://prometheus:9090",
+            "MFU_PROMETHEUS_TENANT": "ml",
+            "MFU_PROMETHEUS_CREDENTIALS": "/etc/mfu-operator/prometheus",
+            "MFU_METRICS_PROFILE": "torchtitan",
+            "MFU_METRIC_NAMES": "mfu=our_mfu, phase=",
+            "MFU_METRIC_LABELS": "pod=exported_pod",
             "MFU_PROFILER_IMAGE": "profiler:1",
             "MFU_NAMESPACE": "mfu",
             "MFU_WATCH_NAMESPACES": "team-a, team-b,",
@@ -35,6 +40,11 @@ def test_every_variable_is_read() -> None:
     )
     assert found == Settings(
         prometheus_address="http://prometheus:9090",
+        prometheus_tenant="ml",
+        prometheus_credentials="/etc/mfu-operator/prometheus",
+        metrics_profile="torchtitan",
+        metric_names={"mfu": "our_mfu", "phase": ""},
+        metric_labels={"pod": "exported_pod"},
         profiler_image="profiler:1",
         namespace="mfu",
         watch_namespaces=("team-a", "team-b"),
@@ -75,3 +85,9 @@ def test_the_last_port_is_a_port() -> None:
 def test_the_process_environment_is_what_is_read_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MFU_NAMESPACE", "from-the-process")
     assert from_environment().namespace == "from-the-process"
+
+
+@pytest.mark.parametrize("text", ["mfu", "=x", "mfu=a,phase"])
+def test_names_that_are_no_pairs_are_refused(text: str) -> None:
+    with pytest.raises(Stall, match="key=value"):
+        from_environment({"MFU_METRIC_NAMES": text})

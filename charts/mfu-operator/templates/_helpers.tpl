@@ -49,3 +49,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- define "mfu.priorityClass" -}}
 {{- .Values.priorityClass.name | default (ternary (printf "%s-profiling" (include "mfu.clusterName" .)) "" .Values.priorityClass.create) }}
 {{- end }}
+
+{{/* A map as key=value pairs separated by commas, as the operator's settings have it. */}}
+{{- define "mfu.pairs" -}}
+{{- $pairs := list -}}
+{{- range $key, $value := . -}}
+{{- $pairs = append $pairs (printf "%s=%s" $key $value) -}}
+{{- end -}}
+{{- join "," $pairs -}}
+{{- end -}}

@@ -6,16 +6,19 @@ carries the time of the query; the scrape's own time comes from one more query, 
 
 import math
 import re
-import ssl
 import threading
+import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
 import httpx
 import msgspec
 
-from mfu_operator.adapters import dcgm
-from mfu_operator.adapters.metric_names import MetricNames, names_of
+from mfu_operator.adapters import dcgm, tls
+from mfu_operator.adapters.metric_names import MetricNames, names_of, of_fleet
 from mfu_operator.detect.samples import MFU, PHASE, SCRAPED_AT, STEP_TIME, STEPS, THROUGHPUT, Assembly
 from mfu_operator.detect.vital_samples import MEMORY, VitalAssembly
 from mfu_operator.errors import Retry, Stall
@@ -36,6 +39,12 @@ DEADLINE_S = 20.0
 
 _KIND = "mfu_kind"
 """The label that tells the series of a history apart, which have lost their names."""
+
+RATE_WINDOW_S = 180
+"""Of counters: three scrapes of the slowest common interval, 60 s, so that one may fail."""
+
+CLOCKS_APART_S = 30.0
+"""Its clock and ours may differ by the seconds that an answer takes; beyond it, its times are not ours."""
 
 _TENANT_HEADER = "X-Scope-OrgID"
 _MOST_ERROR_TEXT = 200
@@ -75,6 +84,10 @@ class PrometheusMetrics:
         credentials: sent as a bearer token (password alone) or as basic authentication.
         tenant: the tenant of a Mimir or Cortex.
         transport: another httpx transport, for tests.
+        clock: the time here, Unix seconds, to tell how far the server's clock is off.
+
+    Raises:
+        Stall: InvalidPrometheusAddress, CredentialsInAddress, CertificateUnreadable.
     """
 
     def __init__(
@@ -84,6 +97,7 @@ class PrometheusMetrics:
         credentials: Credentials | None = None,
         tenant: str | None = None,
         transport: httpx.BaseTransport | None = None,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         parts = urlsplit(address)
         if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -98,6 +112,9 @@ class PrometheusMetrics:
             )
         self.address = address.rstrip("/")
         self.names = names
+        self.ahead_s = 0.0
+        """How far the server's clock is ahead of ours, where that is more than an answer takes; learnt from answers."""
+        self._clock = clock
         headers = {_TENANT_HEADER: tenant} if tenant else {}
         auth = None
         if credentials and credentials.password and credentials.username:
@@ -110,19 +127,22 @@ class PrometheusMetrics:
             auth=auth,
             timeout=DEADLINE_S,
             transport=transport,
-            verify=ssl.create_default_context(),
+            verify=tls.context_of(credentials),
             trust_env=False,
         )
 
     def latest(self, workloads: Sequence[WorkloadRef], now_s: float) -> Mapping[WorkloadRef, tuple[Reading, ...]]:
         """One reading per workload, at its scrape's own time. Raises Retry, or Stall where a query is refused."""
-        return self._read(workloads, CHUNK, "/api/v1/query", {"time": f"{now_s:.3f}"})
+        return self._read(workloads, CHUNK, "/api/v1/query", lambda: {"time": self._there(now_s)})
 
     def history(
         self, workloads: Sequence[WorkloadRef], start_s: float, end_s: float, step_s: float
     ) -> Mapping[WorkloadRef, tuple[Reading, ...]]:
         """Readings of a span, each scrape once, at most one per `step_s`."""
-        span = {"start": f"{start_s:.3f}", "end": f"{end_s:.3f}", "step": f"{step_s:g}"}
+
+        def span() -> Mapping[str, str]:
+            return {"start": self._there(start_s), "end": self._there(end_s), "step": f"{step_s:g}"}
+
         return self._read(workloads, HISTORY_CHUNK, "/api/v1/query_range", span)
 
     def hardware(
@@ -194,30 +214,62 @@ class PrometheusMetrics:
         """(kind, PromQL) of every query that is sent for these workloads, given that they fit into one chunk."""
         matcher = _matcher(workloads, self.names)
         for kind, name in self.names.names.items():
-            yield kind, f"{name}{matcher} == 1" if kind == PHASE else f"{name}{matcher}"
+            yield kind, self._promql(kind, f"{name}{matcher}")
         clock = next((self.names.names[k] for k in (STEPS, MFU, STEP_TIME, THROUGHPUT) if k in self.names.names), None)
         if clock:
             yield SCRAPED_AT, f"timestamp({clock}{matcher})"
 
     def query(self, promql: str, now_s: float) -> list[tuple[Mapping[str, str], float]]:
         """The instant vector of one query, as (labels, value)."""
-        rows = self._ask("/api/v1/query", {"query": promql, "time": f"{now_s:.3f}"})
+        rows = self._ask("/api/v1/query", {"query": promql, "time": self._there(now_s)})
         return [(row.metric, points[0][1]) for row in rows if (points := row.points())]
 
+    def _promql(self, kind: str, selector: str) -> str:
+        """What is asked for one kind. Prometheus' rate() knows a counter that began anew."""
+        if kind == PHASE:
+            return f"{selector} == 1"
+        if kind not in self.names.counters:
+            return selector
+        rate = f"rate({selector}[{RATE_WINDOW_S}s])"
+        return f"1 / {rate}" if kind == STEP_TIME else rate
+
     def _read(
-        self, workloads: Sequence[WorkloadRef], chunk: int, path: str, when: Mapping[str, str]
+        self, workloads: Sequence[WorkloadRef], chunk: int, path: str, when: Callable[[], Mapping[str, str]]
     ) -> Mapping[WorkloadRef, tuple[Reading, ...]]:
-        assembly = Assembly()
+        """Read once, and once more where the first answers showed that the server's clock is another."""
+        ahead_s = self.ahead_s
+        readings = self._read_once(workloads, chunk, path, when)
+        return readings if self.ahead_s == ahead_s else self._read_once(workloads, chunk, path, when)
+
+    def _read_once(
+        self, workloads: Sequence[WorkloadRef], chunk: int, path: str, when: Callable[[], Mapping[str, str]]
+    ) -> Mapping[WorkloadRef, tuple[Reading, ...]]:
+        assembly = Assembly(self.names.compared)
         owner_of = _owners(workloads, self.names)
+        span, ahead_s = when(), self.ahead_s
         for start in range(0, len(workloads), chunk):
             for kind, promql in self.queries(workloads[start : start + chunk]):
                 scale = self.names.scales.get(kind, 1.0)
-                for row in self._ask(path, {"query": promql, **when}):
+                offset = -ahead_s if kind == SCRAPED_AT else 0.0
+                for row in self._ask(path, {"query": promql, **span}):
                     owner = owner_of(row.metric)
                     if owner is not None:
-                        points = [(at_s, value * scale) for at_s, value in row.points()]
+                        points = [(at_s - ahead_s, value * scale + offset) for at_s, value in row.points()]
                         assembly.add(owner, row.metric, row.metric.get(self.names.pod, ""), kind, points)
         return assembly.readings()
+
+    def _there(self, time_s: float) -> str:
+        """A time of ours as the server's clock has it."""
+        return f"{time_s + self.ahead_s:.3f}"
+
+    def _note_clock(self, response: httpx.Response) -> None:
+        try:
+            server_s = parsedate_to_datetime(response.headers["date"]).timestamp()
+        except (KeyError, ValueError):
+            return
+        ahead_s = server_s - self._clock()
+        if abs(ahead_s - self.ahead_s) > CLOCKS_APART_S:
+            self.ahead_s = ahead_s if abs(ahead_s) > CLOCKS_APART_S else 0.0
 
     def _ask(self, path: str, form: Mapping[str, str]) -> list[_Row]:
         """The result rows of a query. Raises Retry, or Stall for a query that Prometheus cannot understand."""
@@ -226,11 +278,15 @@ class PrometheusMetrics:
         except httpx.TimeoutException:
             raise Retry("PrometheusUnreachable", f"{self.address} did not answer within {DEADLINE_S:g} s") from None
         except httpx.HTTPError as error:
+            problem = tls.explained(error)
+            if problem is not None:
+                raise Retry("PrometheusTlsFailed", f"{self.address}: {problem}") from None
             raise Retry(
                 "PrometheusUnreachable",
                 f"{self.address} cannot be reached ({type(error).__name__}): check "
                 "spec.metrics.prometheus.address and the network",
             ) from None
+        self._note_clock(response)
         if response.status_code in (401, 403):
             raise Retry(
                 "PrometheusRefused",
@@ -265,39 +321,48 @@ class PrometheusMetrics:
 
 
 class PrometheusSources:
-    """The port `MetricsSources`: one client per address, tenant, names and credentials.
+    """The port `MetricsSources`: one client per address, tenant, names and credentials, as long as somebody holds it.
 
     Args:
-        default_address: the operator's own Prometheus, for baselines that name none.
+        fleet: the operator's own Prometheus and its choice of names, for baselines that declare none.
+        own_credentials: those of the operator's own Prometheus. They go nowhere else, and to no tenant of a baseline's.
         transport: another httpx transport, for tests.
     """
 
-    def __init__(self, default_address: str | None, transport: httpx.BaseTransport | None = None) -> None:
-        self._default_address = default_address
+    def __init__(
+        self,
+        fleet: MetricsSource,
+        own_credentials: Callable[[], Credentials] | None = None,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        self._fleet = fleet
+        self._own_credentials = own_credentials
         self._transport = transport
         self._lock = threading.Lock()
-        self._open: dict[tuple[object, ...], PrometheusMetrics] = {}
+        self._open: weakref.WeakValueDictionary[object, PrometheusMetrics] = weakref.WeakValueDictionary()
 
     def open(self, source: MetricsSource, credentials: Credentials | None) -> Metrics:
         """The source, the same one for equal arguments. Raises Stall where the declaration cannot work."""
-        address = source.address or self._default_address
-        if not address:
+        if source.address is None and self._own_credentials is not None:
+            own = self._own_credentials()
+            credentials = replace(credentials or Credentials(), ca=own.ca) if source.own_prometheus else own
+        wanted = of_fleet(source, self._fleet)
+        if not wanted.address:
             raise Stall(
                 "NoPrometheus",
                 "no Prometheus is known: set spec.metrics.prometheus.address, or MFU_PROMETHEUS_ADDRESS "
-                "for the whole operator",
+                'for the whole operator, or read the pods\' own pages with "spec.metrics.pods: {}"',
             )
-        secret = (credentials.username, credentials.password) if credentials else None
-        key = (
-            address, source.tenant, source.profile, tuple(sorted(source.names.items())),
-            tuple(sorted(source.labels.items())), secret,
-        )  # fmt: skip
+        names = tuple(sorted(wanted.names.items())), tuple(sorted(wanted.labels.items()))
+        key = (wanted.address, wanted.tenant, wanted.profile, names, credentials)
         with self._lock:
-            if key not in self._open:
-                self._open[key] = PrometheusMetrics(
-                    address, names_of(source), credentials, source.tenant, self._transport
+            opened = self._open.get(key)
+            if opened is None:
+                opened = PrometheusMetrics(
+                    wanted.address, names_of(wanted), credentials, wanted.tenant, self._transport
                 )
-            return self._open[key]
+                self._open[key] = opened
+            return opened
 
 
 def _by_label(workload: WorkloadRef, names: MetricNames) -> bool:

@@ -4,6 +4,7 @@ The CRD's schema and CEL rules refuse most mistakes where they are made. What is
 meets with an older CRD in the cluster, and what CEL cannot see.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -17,6 +18,7 @@ from mfu_operator.model.baseline import (
     ForgeKind,
     Level,
     MetricsSource,
+    PodScrape,
     Profiling,
     ProfilingMode,
     RecordPlan,
@@ -35,7 +37,11 @@ METRIC_NAMES = (
     "mfu", "stepTime", "throughput", "steps", "phase", "info", "runningRatio", "memoryAllocated", "memoryReserved",
     "memoryLimit", "hostMemory", "hostMemoryLimit", "nonfiniteLosses", "skippedSteps",
 )  # fmt: skip
-METRIC_LABELS = ("namespace", "pod", "workload")
+METRIC_LABELS = (
+    "namespace", "pod", "workload",
+    "model", "gpu", "gpus", "gpuCount", "worldSize", "globalBatch", "sequenceLength", "precision", "parallelism",
+)  # fmt: skip
+LAST_PORT = 65535
 MIN_STEPS = 5
 """Of which three are interior: fewer captured steps give no account."""
 
@@ -131,17 +137,40 @@ def _record(section: Section) -> RecordPlan:
 
 
 def _metrics(section: Section) -> MetricsSource:
-    names, labels = section.section("names"), section.section("labels")
+    names, labels, prometheus = section.section("names"), section.section("labels"), section.section("prometheus")
     _known(names, METRIC_NAMES)
     _known(labels, METRIC_LABELS)
-    return MetricsSource(
-        address=_address(section.section("prometheus"), "address"),
-        secret=_secret(section.section("prometheus")),
-        tenant=section.section("prometheus").text("tenant"),
-        profile=_or(section.text("profile"), MetricsSource().profile),
+    source = MetricsSource(
+        address=_address(prometheus, "address"),
+        secret=_secret(prometheus),
+        ca=_secret(prometheus, "caSecretRef"),
+        certificate=_secret(prometheus, "certificateSecretRef"),
+        tenant=prometheus.text("tenant"),
+        pods=_pods(section.section("pods")) if section.has("pods") else None,
+        profile=section.text("profile"),
         names=section.text_map("names"),
         labels=section.text_map("labels"),
+        model_flops_per_token=section.positive("modelFlopsPerToken"),
+        peak_flops_per_gpu=section.positive("peakFlopsPerGpu"),
     )
+    if source.pods is not None and source.own_prometheus:
+        section.refuse("pods", "and prometheus cannot both be the source; write the one and remove the other")
+    return source
+
+
+def _pods(section: Section) -> PodScrape:
+    path = section.text("path")
+    if path is not None and not path.startswith("/"):
+        section.refuse("path", f'is {path!r}; begin it with a slash, for example "/metrics"')
+    return PodScrape(ports=tuple(_port(section, port) for port in section.items("ports")), path=path)
+
+
+def _port(section: Section, port: object) -> int | str:
+    named = isinstance(port, str) and re.fullmatch(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?", port) and not port.isdigit()
+    numbered = isinstance(port, int) and not isinstance(port, bool) and 1 <= port <= LAST_PORT
+    if not isinstance(port, int | str) or not (named or numbered):
+        section.refuse("ports", f"holds {port!r}; write numbers from 1 to {LAST_PORT} or names of container ports")
+    return port
 
 
 def _detection(section: Section) -> Detection:
@@ -218,8 +247,8 @@ def _application(section: Section) -> ApplicationRef:
     return ApplicationRef(kind=kind, namespace=section.required("namespace"), name=section.required("name"))
 
 
-def _secret(section: Section) -> SecretRef | None:
-    return SecretRef(section.section("secretRef").required("name")) if section.has("secretRef") else None
+def _secret(section: Section, name: str = "secretRef") -> SecretRef | None:
+    return SecretRef(section.section(name).required("name")) if section.has(name) else None
 
 
 def _address(section: Section, name: str) -> str | None:

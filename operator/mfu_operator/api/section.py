@@ -1,5 +1,6 @@
 """Reads one section of a manifest, and names the field in every complaint."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,6 +11,9 @@ from mfu_operator.errors import Stall
 
 E = TypeVar("E", bound=StrEnum)
 T = TypeVar("T")
+
+_EXPONENT = re.compile(r"[0-9]+([.][0-9]+)?[eE][0-9]+")
+"""A number to the API server (YAML 1.2), a text to PyYAML (YAML 1.1, which wants a sign in the exponent)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +97,10 @@ class Section:
         """A list of texts; absent is empty."""
         return self._read(name, _texts) or ()
 
+    def items(self, name: str) -> tuple[object, ...]:
+        """A list of anything; absent is empty."""
+        return self._read(name, _list) or ()
+
     def text_map(self, name: str) -> Mapping[str, str]:
         """A mapping of texts, which may be blank; absent is empty."""
         section = self.section(name)
@@ -138,12 +146,18 @@ def _text(value: object) -> str:
 
 
 def _texts(value: object) -> tuple[str, ...]:
+    return tuple(_text(item) for item in _list(value))
+
+
+def _list(value: object) -> tuple[object, ...]:
     if not isinstance(value, list | tuple):
         raise ValueError(f"{value!r} is no list; write one, each item after a dash")
-    return tuple(_text(item) for item in value)
+    return tuple(value)
 
 
 def _number(value: object) -> float:
+    if isinstance(value, str) and _EXPONENT.fullmatch(value):
+        return float(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < float("inf"):
         raise ValueError(f"{value!r} is no number; write one without quotes")
     return float(value)

@@ -19,7 +19,7 @@ from mfu_operator.detect.comparable import differences
 from mfu_operator.detect.samples import INFO, MFU, PHASE, RUNNING_RATIO, SCRAPED_AT, STEP_TIME, STEPS, THROUGHPUT
 from mfu_operator.detect.words import duration
 from mfu_operator.errors import MfuError, Unreadable
-from mfu_operator.model.baseline import BaselineSpec
+from mfu_operator.model.baseline import BaselineSpec, MetricsSource
 from mfu_operator.ports import Credentials
 from mfu_operator.runtime.perform import credentials_of
 
@@ -64,7 +64,9 @@ def doctor_command(name: str | None, namespace: str | None, manifest: Path | Non
     body = baselines.one(namespace, name) if name else _manifest(manifest)
     spec = decode.spec(body)
     source = replace(spec.metrics, address=prometheus or spec.metrics.address)
-    metrics = PrometheusSources(os.environ.get("MFU_PROMETHEUS_ADDRESS")).open(source, _credentials(spec))
+    metrics = PrometheusSources(MetricsSource(address=os.environ.get("MFU_PROMETHEUS_ADDRESS"))).open(
+        source, _credentials(spec)
+    )
     assert isinstance(metrics, PrometheusMetrics)
     print(f"source    {metrics.address}  profile {source.profile}")
     print(f"workload  {spec.workload.kind} {spec.workload.namespace}/{spec.workload.name}")

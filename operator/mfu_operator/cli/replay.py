@@ -21,9 +21,10 @@ from mfu_operator.detect.cleaning import STRENGTH, level_of
 from mfu_operator.detect.record import record_first
 from mfu_operator.detect.replay import Replay, Said, replay
 from mfu_operator.detect.statistics import UNKNOWN_SPREAD, tolerance_of
+from mfu_operator.detect.utilisation import with_mfu
 from mfu_operator.detect.words import duration, name_of, per_cent, quantity
 from mfu_operator.errors import Stall, Unreadable
-from mfu_operator.model.baseline import Baseline, BaselineSpec, Level, Provenance, Signal
+from mfu_operator.model.baseline import Baseline, BaselineSpec, Level, MetricsSource, Provenance, Signal
 from mfu_operator.ports import Credentials
 
 _SIGNALS = {"mfu": Signal.MFU, "throughput": Signal.THROUGHPUT, "step-time": Signal.STEP_TIME}
@@ -119,7 +120,7 @@ def _strongest(spec: BaselineSpec) -> Signal:
 def _from_prometheus(spec: BaselineSpec, address: str, span_s: float, signal: Signal) -> History:
     token = os.environ.get(_TOKEN_VARIABLE)
     source = replace(spec.metrics, address=address)
-    metrics = PrometheusSources(None).open(source, Credentials(password=token) if token else None)
+    metrics = PrometheusSources(MetricsSource()).open(source, Credentials(password=token) if token else None)
     assert isinstance(metrics, PrometheusMetrics)
     now_s = time.time()
     step_s = max(_FINEST_S, span_s / _MOST_POINTS)
@@ -130,7 +131,7 @@ def _from_prometheus(spec: BaselineSpec, address: str, span_s: float, signal: Si
             f"{address} has no series of {spec.workload.kind} {spec.workload.namespace}/{spec.workload.name}; "
             "`kubectl mfu doctor` shows each query",
         )
-    return History(readings, dated=True)
+    return History(tuple(with_mfu(reading, spec) for reading in readings), dated=True)
 
 
 def _told(spec: BaselineSpec, history: History, signal: Signal, recorded_s: float | None) -> Story:

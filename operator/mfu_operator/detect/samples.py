@@ -19,8 +19,12 @@ SCRAPED_AT = "scrapedAt"
 """What a sample is of; the keys of a profile's names, and the scrape's own time."""
 
 INFO_FIELDS = frozenset(
-    {"model", "gpu", "gpus", "world_size", "global_batch", "sequence_length", "precision", "parallelism"}
+    {"model", "gpu", "gpus", "gpu_count", "world_size", "global_batch", "sequence_length", "precision", "parallelism"}
 )
+"""What a job says about itself: `gpus` are those that one process drives, `gpu_count` those of one pod."""
+
+REPLICA_LABELS = ("prometheus_replica", "__replica__", "receive_replica", "replica")
+"""What tells a pair of scrapers apart: Prometheus Operator's default, Mimir's, Thanos Receive's, a common choice."""
 
 _SIGNALS = {MFU: Signal.MFU, STEP_TIME: Signal.STEP_TIME, THROUGHPUT: Signal.THROUGHPUT}
 _GATING_FIRST = (Phase.STARTING, Phase.CHECKPOINT, Phase.EVALUATION, Phase.PAUSED, Phase.RUNNING)
@@ -33,9 +37,10 @@ scrape interval, and well below the 5 minutes for which Prometheus repeats the l
 
 @dataclass(slots=True)
 class _Process:
-    """What one process showed at one moment. Of duplicate series (a pair of Prometheus servers) the later one wins."""
+    """What one process showed at one moment, as one scraper of a pair has it."""
 
     pod: str
+    instance: str
     scraped_s: float | None = None
     values: dict[str, float] = field(default_factory=dict)
     phase: Phase = Phase.UNKNOWN
@@ -43,9 +48,14 @@ class _Process:
 
 
 class Assembly:
-    """Collects samples, then makes readings of them."""
+    """Collects samples, then makes readings of them.
 
-    def __init__(self) -> None:
+    Args:
+        compared: labels of any series of a job → fields of its readings' info.
+    """
+
+    def __init__(self, compared: Mapping[str, str] | None = None) -> None:
+        self._compared = compared or {}
         self._moments: dict[WorkloadRef, dict[float, dict[str, _Process]]] = {}
 
     def add(
@@ -66,15 +76,21 @@ class Assembly:
             points: moments (of evaluation) in Unix seconds, and values; values that are no finite number are dropped.
         """
         moments = self._moments.setdefault(workload, {})
-        key = f"{pod} {labels.get('instance', '')}"
+        instance = labels.get("instance", "")
+        key = f"{pod} {instance} {_replica(labels)}"
         for at_s, value in points:
             if not math.isfinite(value):
                 continue
             processes = moments.setdefault(at_s, {})
             process = processes.get(key)
             if process is None:
-                process = processes[key] = _Process(pod)
+                process = processes[key] = _Process(pod, instance)
             _note(process, kind, value, labels)
+            if self._compared:
+                process.info = {**process.info, **self._named(labels)}
+
+    def _named(self, labels: Mapping[str, str]) -> dict[str, str]:
+        return {name: labels[label] for label, name in self._compared.items() if labels.get(label)}
 
     def readings(self) -> dict[WorkloadRef, tuple[Reading, ...]]:
         """Readings by workload, oldest first, each scrape once; workloads without any signal or phase are absent."""
@@ -90,12 +106,17 @@ class Assembly:
         return found
 
 
+def _replica(labels: Mapping[str, str]) -> str:
+    return next((labels[label] for label in REPLICA_LABELS if label in labels), "")
+
+
 def _note(process: _Process, kind: str, value: float, labels: Mapping[str, str]) -> None:
     if kind == PHASE:
         if value == 1:
             process.phase = _PHASES.get(labels.get("phase", ""), Phase.UNKNOWN)
     elif kind == INFO:
-        process.info = {name: text for name, text in labels.items() if name in INFO_FIELDS and text}
+        told = {name: text for name, text in labels.items() if name in INFO_FIELDS and text}
+        process.info = {**told, **process.info}
     elif kind == SCRAPED_AT:
         process.scraped_s = value if process.scraped_s is None else max(process.scraped_s, value)
     elif kind == STEPS:
@@ -106,7 +127,7 @@ def _note(process: _Process, kind: str, value: float, labels: Mapping[str, str])
 
 def _reading(at_s: float, processes: list[_Process]) -> Reading | None:
     """The mean over the processes that were scraped last; a process without a time of its own has the moment's."""
-    processes = [process for process in processes if process.values or process.phase is not Phase.UNKNOWN]
+    processes = _once([process for process in processes if process.values or process.phase is not Phase.UNKNOWN])
     if not processes:
         return None
     times = {id(process): at_s if process.scraped_s is None else process.scraped_s for process in processes}
@@ -128,6 +149,17 @@ def _reading(at_s: float, processes: list[_Process]) -> Reading | None:
         running_ratio=fmean(ratios) if ratios else None,
         rank_step_s=_rank_step_s(current),
     )
+
+
+def _once(processes: list[_Process]) -> list[_Process]:
+    """Each process as the scraper has it that saw it last; one that died repeats its last samples for minutes."""
+    latest: dict[tuple[str, str], _Process] = {}
+    for process in processes:
+        key = (process.pod, process.instance)
+        known = latest.get(key)
+        if known is None or (process.scraped_s or 0.0) > (known.scraped_s or 0.0):
+            latest[key] = process
+    return list(latest.values())
 
 
 def _per_gpu(process: _Process, kind: str) -> float:

@@ -185,19 +185,40 @@ class Remediation:
 
 
 @dataclass(frozen=True, slots=True)
-class MetricsSource:
-    """Where readings come from. `address` None: the operator's default Prometheus.
+class PodScrape:
+    """The pods' own metrics pages. `ports` are numbers or names of container ports; empty: the pod says it itself."""
 
-    `profile` names a ready-made set of metric names (`mfu_probe`, …); `names` overrides single metrics of it
-    (keys: mfu, stepTime, throughput, steps, phase, info); `labels` names the labels that hold namespace and pod.
+    ports: tuple[int | str, ...] = ()
+    path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsSource:
+    """Where readings come from: `pods`, else a Prometheus. `address` None: the operator's default Prometheus.
+
+    `secret` is sent to it; `ca` holds the authority that its certificate is checked against, `certificate` a client
+    certificate and its key. `profile` names a ready-made set of metric names (`mfu_probe`, …; None: the fleet's);
+    `names` overrides single metrics of it (keys: mfu, stepTime, throughput, steps, phase, info, runningRatio), `labels`
+    the labels that hold namespace, pod, workload and what makes readings comparable. `model_flops_per_token` makes the
+    operator compute MFU from throughput; `peak_flops_per_gpu` (FLOP/s, dense) is for GPUs that its table does not have.
     """
 
     address: str | None = None
     secret: SecretRef | None = None
+    ca: SecretRef | None = None
+    certificate: SecretRef | None = None
     tenant: str | None = None
-    profile: str = "mfu_probe"
+    pods: PodScrape | None = None
+    profile: str | None = None
     names: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
+    model_flops_per_token: float | None = None
+    peak_flops_per_gpu: float | None = None
+
+    @property
+    def own_prometheus(self) -> bool:
+        """Whether the baseline says anything of a Prometheus: then nothing of the operator's own is sent to it."""
+        return any((self.address, self.secret, self.ca, self.certificate, self.tenant))
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ class Gate(StrEnum):
     HUNG = "Hung"
     RESTARTING = "Restarting"
     PROFILING = "Profiling"
+    INCOMPARABLE = "Incomparable"
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,21 @@ class Pod:
 
 
 @dataclass(frozen=True, slots=True)
+class PodEndpoint:
+    """Where a running pod can be reached. `ports` are its containers' named ports."""
+
+    name: str
+    ip: str
+    ports: Mapping[str, int] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Workload:
-    """The job and its pods. `template` is its pod template (metadata and spec) as plain dicts: read, never aliased."""
+    """The job and its pods. `template` is its pod template (metadata and spec) as plain dicts: read, never aliased.
+
+    `pod_count` is how many pods that train its spec asks for, None where it does not say.
+    """
 
     uid: str
     created_at: float
@@ -31,6 +44,7 @@ class Workload:
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     pods: tuple[Pod, ...] = ()
+    pod_count: int | None = None
 
     @property
     def template_digest(self) -> str:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from mfu_operator.detect.comparable import differences
 from mfu_operator.detect.record import record
+from mfu_operator.detect.workload_facts import facts_of
 from mfu_operator.errors import MfuError, Retry
 from mfu_operator.model.baseline import ApplicationRef, Baseline, BaselineSpec
 from mfu_operator.model.commit import Source
@@ -19,7 +20,7 @@ from mfu_operator.reconcile.world import Need, World
 from mfu_operator.runtime.hands import Hands
 from mfu_operator.runtime.looks import Looks
 from mfu_operator.runtime.occupancy import Span, Stay
-from mfu_operator.runtime.perform import credentials_of, forge_of
+from mfu_operator.runtime.perform import forge_of, source_credentials
 
 
 def observe(hands: Hands, world: World, looks: Looks) -> World:
@@ -78,34 +79,45 @@ def _measured(hands: Hands, world: World) -> World:
     baseline = declared_baseline(spec) or status.baseline
     since_s = recording_since_s(spec, status, world.now_s)
     assert world.workload is not None
+    facts = facts_of(world.workload, spec.workload.container)
     nodes = {pod.name: pod.node for pod in world.workload.pods if pod.node is not None}
     hands.sweep.register(
         identity.uid,
         spec,
         baseline,
-        credentials=credentials_of(hands.cluster, identity.namespace, spec.metrics.secret),
+        credentials=source_credentials(hands.cluster, identity.namespace, spec.metrics),
         incident_since_s=status.incident.onset_at if status.incident else None,
         recording_since_s=since_s,
         gated={Gate.PROFILING: _disturbed(hands, world, nodes.values())},
+        facts=facts,
     )
     if not hands.sweep.filled(identity.uid):
         return replace(world, problem=hands.sweep.source_problem(identity.uid))
-    readings = hands.sweep.readings(identity.uid)
-    recorded: Baseline | Recording | None = None
-    if since_s is not None and spec.record is not None:
-        recorded = record(readings, spec.record, since_s, spec.detection)
-    info = readings[-1].info if readings else {}
+    latest = hands.sweep.latest(identity.uid)
+    unlike = differences(spec.comparable, latest.info if latest else {}, facts)
     open_now = status.incident is not None
-    unlike = differences(spec.comparable, info, world.workload.template, world.workload.labels)
     judgement = hands.sweep.judgement(identity.uid, world.now_s, unlike)
     return replace(
         world,
-        recorded=recorded,
+        recorded=_recorded(hands, world, since_s, unlike),
         findings=hands.sweep.ruling(identity.uid, nodes).findings if open_now else (),
         symptoms=hands.sweep.symptoms(identity.uid, world.now_s),
         judgement=None if judgement is None else held_against(judgement, baseline, spec),
         problem=hands.sweep.source_problem(identity.uid),
     )
+
+
+def _recorded(
+    hands: Hands, world: World, since_s: float | None, unlike: tuple[str, ...]
+) -> Baseline | Recording | None:
+    """What the readings amount to; those of another run than the baseline declares are none of them."""
+    if since_s is None or world.spec.record is None:
+        return None
+    readings = hands.sweep.readings(world.identity.uid)
+    recorded = record(readings, world.spec.record, since_s, world.spec.detection)
+    if isinstance(recorded, Recording) and unlike:
+        return replace(recorded, problem=f"not the baseline's job: {'; '.join(unlike)}")
+    return recorded
 
 
 def recording_since_s(spec: BaselineSpec, status: Status, now_s: float) -> float | None:

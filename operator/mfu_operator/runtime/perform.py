@@ -1,7 +1,9 @@
 """Effects done to the world. Each is an ensure: the same effect twice leaves the same world."""
 
+from dataclasses import replace
+
 from mfu_operator.errors import Stall
-from mfu_operator.model.baseline import SecretRef
+from mfu_operator.model.baseline import MetricsSource, SecretRef
 from mfu_operator.model.commit import Source
 from mfu_operator.model.proposal import PullRequestState
 from mfu_operator.model.verdict import Gate
@@ -64,6 +66,32 @@ def credentials_of(cluster: Cluster, namespace: str, secret: SecretRef | None) -
     if not password:
         raise Stall("CredentialsMissing", f"Secret {namespace}/{secret.name} has neither key token nor key password")
     return Credentials(username=(data.get("username") or "").strip() or None, password=password.strip())
+
+
+def source_credentials(cluster: Cluster, namespace: str, source: MetricsSource) -> Credentials | None:
+    """What a metrics source refers to: what is sent, its authority, the client certificate. None: it refers to none.
+
+    Raises:
+        Stall: CredentialsMissing, where a Secret or a key of it is not there.
+    """
+    sent = credentials_of(cluster, namespace, source.secret)
+    if source.ca is None and source.certificate is None:
+        return sent
+    return replace(
+        sent or Credentials(),
+        ca=_key_of(cluster, namespace, source.ca, "ca.crt"),
+        certificate=_key_of(cluster, namespace, source.certificate, "tls.crt"),
+        private_key=_key_of(cluster, namespace, source.certificate, "tls.key"),
+    )
+
+
+def _key_of(cluster: Cluster, namespace: str, secret: SecretRef | None, key: str) -> str | None:
+    if secret is None:
+        return None
+    text = cluster.secret(namespace, secret.name).get(key)
+    if not text:
+        raise Stall("CredentialsMissing", f"Secret {namespace}/{secret.name} has no key {key}")
+    return text
 
 
 def forge_of(hands: Hands, world: World, source: Source) -> Forge:

@@ -17,9 +17,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
+from mfu_operator.detect.comparable import differences
 from mfu_operator.detect.evidence import State, advance, initial, reopened, resumed
 from mfu_operator.detect.hardware import Ruling, rule_out
 from mfu_operator.detect.judge import judge
+from mfu_operator.detect.utilisation import mfu_problem, with_mfu
 from mfu_operator.detect.vitals import VitalSigns
 from mfu_operator.errors import MfuError, Wait
 from mfu_operator.model.baseline import Baseline, BaselineSpec, WorkloadRef
@@ -91,6 +93,14 @@ class VitalsSource(Protocol):
         """The least memory of each step of a span, oldest first."""
 
 
+@runtime_checkable
+class ExplainingSource(Protocol):
+    """A source that knows why it has nothing of a workload."""
+
+    def absence(self, workload: WorkloadRef) -> MfuError | None:
+        """What was in the way at the last look; None where nothing was."""
+
+
 @dataclass(slots=True)
 class _Watched:
     """One registered baseline. Replaced as a whole where what it was measured with changes."""
@@ -101,15 +111,26 @@ class _Watched:
     problem: MfuError | None
     recording_since_s: float | None
     incident_since_s: float | None
+    facts: Mapping[str, str]
     filled: bool = False
     state: State = field(default_factory=initial)
     readings: list[Reading] = field(default_factory=list)
+    latest: Reading | None = None
     gates: dict[Gate, Sequence[Span]] = field(default_factory=dict)
     usual_hardware: tuple[HardwareReading, ...] | None = None
     hardware: tuple[HardwareReading, ...] = ()
     signs: VitalSigns = field(default_factory=VitalSigns)
     remembered: bool = False
     """Whether the history of its memory was read, so that its symptoms mean something."""
+    compared: tuple[Mapping[str, str], Mapping[str, str], bool] | None = None
+
+    def is_comparable(self, reading: Reading) -> bool:
+        """Whether the job was the baseline's when it was read. A job says the same for hours: it is compared once."""
+        known = self.compared
+        if known is None or known[0] != reading.info or known[1] is not self.facts:
+            same = not differences(self.spec.comparable, reading.info, self.facts)
+            known = self.compared = (reading.info, self.facts, same)
+        return known[2]
 
 
 @dataclass(slots=True)
@@ -136,7 +157,7 @@ class Sweep:
         self._interval_s = interval_s
         self._lock = threading.Lock()
         self._watched: dict[str, _Watched] = {}
-        self._health: dict[int, _Health] = {}
+        self._health: dict[Metrics, _Health] = {}
         self._stopping = threading.Event()
         self._asked_early = threading.Event()
         self._thread: threading.Thread | None = None
@@ -153,6 +174,7 @@ class Sweep:
         incident_since_s: float | None = None,
         recording_since_s: float | None = None,
         gated: Mapping[Gate, Sequence[Span]] | None = None,
+        facts: Mapping[str, str] | None = None,
     ) -> None:
         """Watch a baseline, or tell what changed about it; the same arguments twice change nothing.
 
@@ -164,18 +186,21 @@ class Sweep:
             incident_since_s: the onset of the incident that is open in its status, None without one.
             recording_since_s: when the recording in progress began, None without one.
             gated: every span of these gates, for what is read from the history too.
+            facts: what the workload's object says about the run; readings of another than the baseline's do not count.
         """
         source, problem = self._opened(spec, credentials)
         with self._lock:
             before = self._watched.get(key)
             if before is None or not _same_measure(before, spec, baseline, source, recording_since_s):
-                fresh = _Watched(spec, baseline, source, problem, recording_since_s, incident_since_s)
+                fresh = _Watched(spec, baseline, source, problem, recording_since_s, incident_since_s, facts or {})
                 fresh.gates = {**(before.gates if before is not None else {}), **(gated or {})}
                 if before is not None and before.spec.workload == spec.workload and before.source is source:
                     fresh.signs, fresh.remembered = before.signs, before.remembered
                 self._watched[key] = fresh
                 self._asked_early.set()
                 return
+            if before.spec.comparable != spec.comparable or before.facts != (facts or {}):
+                before.facts, before.compared = facts or {}, None
             before.spec = spec
             before.gates.update(gated or {})
             before.problem = problem
@@ -219,6 +244,12 @@ class Sweep:
             watched = self._watched.get(key)
             return tuple(watched.readings) if watched else ()
 
+    def latest(self, key: str) -> Reading | None:
+        """The last reading, whether it counted or not."""
+        with self._lock:
+            watched = self._watched.get(key)
+            return watched.latest if watched else None
+
     def ruling(self, key: str, node_of: Mapping[str, str] | None = None) -> Ruling:
         """What of the hardware explains the loss that is open now, against what was read while there was none.
 
@@ -246,11 +277,11 @@ class Sweep:
             watched = self._watched.get(key)
             if watched is None:
                 return None
-            health = self._health.get(id(watched.source))
+            health = self._health.get(watched.source) if watched.source is not None else None
             problem = watched.problem or (health.problem if health else None)
-            if problem is not None or watched.readings or not watched.filled:
+            if problem is not None or not watched.filled:
                 return problem
-            return _no_series(watched.spec)
+            return _no_series(watched) if watched.latest is None else _no_mfu(watched, watched.latest)
 
     @property
     def finished_s(self) -> float | None:
@@ -261,16 +292,18 @@ class Sweep:
         """One sweep over all sources that are not backing off. Failures are kept for `source_problem`."""
         now_s = self._clock()
         with self._lock:
-            by_source: dict[int, tuple[Metrics, dict[str, _Watched]]] = {}
+            by_source: dict[Metrics, dict[str, _Watched]] = {}
             for key, watched in self._watched.items():
                 if watched.source is not None:
-                    by_source.setdefault(id(watched.source), (watched.source, {}))[1][key] = watched
+                    by_source.setdefault(watched.source, {})[key] = watched
             self._turn += 1
-            self._health = {name: self._health.get(name, _Health()) for name in by_source}
-            due = [(name, *by_source[name]) for name, health in self._health.items() if health.not_before_s <= now_s]
+            self._health = {source: self._health.get(source, _Health()) for source in by_source}
+            due = [
+                (source, by_source[source]) for source, health in self._health.items() if health.not_before_s <= now_s
+            ]
         if due:
             with ThreadPoolExecutor(min(_PARALLEL_SOURCES, len(due)), thread_name_prefix="source") as pool:
-                list(pool.map(lambda one: self._sweep_source(one[0], one[1], one[2], now_s), due))
+                list(pool.map(lambda one: self._sweep_source(one[0], one[1], now_s), due))
         self._finished_s = self._clock()
 
     def start(self) -> None:
@@ -303,16 +336,16 @@ class Sweep:
         except MfuError as problem:
             return None, problem
 
-    def _sweep_source(self, name: int, source: Metrics, watched: Mapping[str, _Watched], now_s: float) -> None:
+    def _sweep_source(self, source: Metrics, watched: Mapping[str, _Watched], now_s: float) -> None:
         try:
             self._fill(source, [one for one in watched.values() if not one.filled], now_s)
             current = [one for one in watched.values() if one.filled]
             latest = source.latest(sorted({_ref(one) for one in current}, key=_by_name), now_s) if current else {}
         except MfuError as problem:
-            self._failed(name, problem, now_s)
+            self._failed(source, problem, now_s)
             return
         with self._lock:
-            self._health[name] = _Health()
+            self._health[source] = _Health()
             for one in current:
                 self._take(one, latest.get(_ref(one), ()))
         if isinstance(source, HardwareSource):
@@ -377,9 +410,9 @@ class Sweep:
                 else:
                     one.usual_hardware = gpus
 
-    def _failed(self, name: int, problem: MfuError, now_s: float) -> None:
+    def _failed(self, source: Metrics, problem: MfuError, now_s: float) -> None:
         with self._lock:
-            health = self._health.setdefault(name, _Health())
+            health = self._health.setdefault(source, _Health())
             health.failures += 1
             health.problem = problem
             wait_s = min(_LONGEST_BACK_OFF_S, self._interval_s * (2 ** min(health.failures - 1, 10) - 1))
@@ -407,21 +440,22 @@ class Sweep:
 
     def _take(self, watched: _Watched, readings: Sequence[Reading]) -> None:
         """Advance the state by the readings that are new. The lock is held."""
-        last_s = watched.readings[-1].time_s if watched.readings else -math.inf
-        fresh = [reading for reading in readings if reading.time_s > last_s]
+        last_s = watched.latest.time_s if watched.latest else -math.inf
+        fresh = [with_mfu(reading, watched.spec) for reading in readings if reading.time_s > last_s]
         if not fresh:
             return
+        watched.latest = fresh[-1]
         for reading in fresh:
             watched.signs.read(reading)
         baseline = watched.baseline
         if baseline is not None:
             for reading in fresh:
-                gates = _gates_at(watched, reading.time_s)
+                gates = _gates_at(watched, reading)
                 watched.state = advance(watched.state, reading, baseline, watched.spec.detection, gates)
         if watched.recording_since_s is None:
             watched.readings = [fresh[-1]]
         else:
-            kept = [reading for reading in fresh if not _gates_at(watched, reading.time_s)]
+            kept = [reading for reading in fresh if not _gates_at(watched, reading)]
             watched.readings = (watched.readings + kept)[-_MOST_RECORDED:]
 
 
@@ -476,20 +510,35 @@ def _rounded_up(span_s: float) -> float:
     return 60.0 * float(2 ** max(0, math.ceil(math.log2(span_s / 60.0))))
 
 
-def _gates_at(watched: _Watched, time_s: float) -> frozenset[Gate]:
+def _gates_at(watched: _Watched, reading: Reading) -> frozenset[Gate]:
     after_s = _AFTER_GATE_SHARE * watched.spec.detection.sustain_s
-    return frozenset(
+    held = {
         gate
         for gate, spans in watched.gates.items()
-        if any(from_s <= time_s <= to_s + after_s for from_s, to_s in spans)
-    )
+        if any(from_s <= reading.time_s <= to_s + after_s for from_s, to_s in spans)
+    }
+    return frozenset(held if watched.is_comparable(reading) else held | {Gate.INCOMPARABLE})
 
 
-def _no_series(spec: BaselineSpec) -> Wait:
-    workload = spec.workload
+def _no_mfu(watched: _Watched, reading: Reading) -> MfuError | None:
+    """Why a level of MFU has no reading to be held against."""
+    if watched.baseline is None or watched.baseline.level.mfu is None:
+        return None
+    return mfu_problem(watched.spec, reading)
+
+
+def _no_series(watched: _Watched) -> MfuError:
+    source, spec, workload = watched.source, watched.spec, watched.spec.workload
+    absence = source.absence(workload) if isinstance(source, ExplainingSource) else None
+    if absence is not None:
+        return absence
     return Wait(
         "NoSeries",
         f"the metrics source has no series of {workload.kind} {workload.namespace}/{workload.name} under "
-        f"the names of profile {spec.metrics.profile}: is the job running and scraped, and do metrics.names and "
-        "metrics.labels fit? `kubectl mfu doctor` shows each query",
+        f"the names of {_profile(spec)}: is the job running and scraped, and do metrics.names and metrics.labels fit? "
+        "`kubectl mfu doctor` shows each query",
     )
+
+
+def _profile(spec: BaselineSpec) -> str:
+    return "the fleet's profile" if spec.metrics.profile is None else f"profile {spec.metrics.profile}"

@@ -1,19 +1,24 @@
+import gc
 import json
+import weakref
 from collections.abc import Callable
+from email.utils import formatdate
 from urllib.parse import parse_qs
 
 import httpx
 import pytest
 
+from mfu_operator.adapters.metric_names import names_of, of_fleet
 from mfu_operator.adapters.prometheus import PrometheusMetrics, PrometheusSources
 from mfu_operator.errors import MfuError, Retry, Stall
-from mfu_operator.model.baseline import MetricsSource, Signal, WorkloadRef
+from mfu_operator.model.baseline import MetricsSource, SecretRef, Signal, WorkloadRef
 from mfu_operator.model.series import Phase
 from mfu_operator.ports import Credentials
 
 JOB = WorkloadRef("batch/v1", "Job", "team-a", "gpt")
 TARGET = {"namespace": "team-a", "job_name": "gpt", "pod": "gpt-abc"}
 Rows = list[tuple[dict[str, str], str]]
+FLEET = MetricsSource(address="http://prometheus:9090")
 
 
 def answers(rows: Callable[[str], Rows], sent: list[httpx.Request] | None = None) -> httpx.MockTransport:
@@ -39,7 +44,7 @@ def fails(status: int, body: str = "", error: Exception | None = None) -> httpx.
 def opened(
     transport: httpx.BaseTransport, source: MetricsSource | None = None, credentials: Credentials | None = None
 ) -> PrometheusMetrics:
-    metrics = PrometheusSources("http://prometheus:9090", transport).open(source or MetricsSource(), credentials)
+    metrics = PrometheusSources(FLEET, None, transport).open(source or MetricsSource(), credentials)
     assert isinstance(metrics, PrometheusMetrics)
     return metrics
 
@@ -109,7 +114,7 @@ def test_an_address_that_is_none_stalls() -> None:
     with pytest.raises(Stall):
         opened(fails(200), MetricsSource(address="prometheus:9090"))
     with pytest.raises(Stall) as caught:
-        PrometheusSources(None).open(MetricsSource(), None)
+        PrometheusSources(MetricsSource()).open(MetricsSource(), None)
     assert caught.value.reason == "NoPrometheus"
 
 
@@ -121,7 +126,7 @@ def test_an_unknown_profile_or_metric_names_what_there_is() -> None:
 
 
 def test_equal_arguments_open_the_same_source() -> None:
-    sources = PrometheusSources("http://prometheus:9090", fails(200))
+    sources = PrometheusSources(FLEET, None, fails(200))
     assert sources.open(MetricsSource(), None) is sources.open(MetricsSource(), None)
     assert sources.open(MetricsSource(), None) is not sources.open(MetricsSource(tenant="b"), None)
 
@@ -207,3 +212,133 @@ def test_names_and_labels_of_a_fleet_replace_those_of_the_profile() -> None:
     queries = dict(opened(fails(200), source).queries([JOB]))
     assert queries["mfu"] == 'our_mfu{namespace=~"team-a",exported_job=~"gpt"}'
     assert "info" not in queries
+
+
+def test_of_a_pair_the_server_that_scraped_last_is_read() -> None:
+    """One of the pair died three minutes ago: its last sample is repeated for five."""
+
+    def rows(promql: str) -> Rows:
+        pair = [TARGET | {"prometheus_replica": name} for name in ("alive", "dead")]
+        if promql.startswith("timestamp("):
+            return [(pair[0], "990"), (pair[1], "820")]
+        return [(pair[0], "0.3"), (pair[1], "0.5")] if promql.startswith("mfu_probe_mfu_ratio") else []
+
+    reading = opened(answers(rows)).latest([JOB], 1000.0)[JOB][0]
+    assert (reading.values[Signal.MFU], reading.time_s) == (0.3, 990.0)
+
+
+def test_a_counter_is_asked_for_as_its_rate_and_steps_as_its_inverse() -> None:
+    source = MetricsSource(names={"throughput": "tokens_total", "stepTime": "steps_total", "mfu": ""})
+    queries = dict(opened(fails(200), source).queries([JOB]))
+    matcher = '{namespace=~"team-a",job_name=~"gpt"}'
+    assert queries["throughput"] == f"rate(tokens_total{matcher}[180s])"
+    assert queries["stepTime"] == f"1 / rate(steps_total{matcher}[180s])"
+
+
+def test_steps_that_stand_still_have_no_seconds_per_step() -> None:
+    source = MetricsSource(names={"stepTime": "steps_total"})
+    rows = answers(lambda promql: [(TARGET, "+Inf")] if promql.startswith("1 / rate") else [])
+    assert opened(rows, source).latest([JOB], 1000.0) == {}
+
+
+def test_mfu_is_no_counter() -> None:
+    with pytest.raises(Stall, match="a counter"):
+        opened(fails(200), MetricsSource(names={"mfu": "mfu_total"}))
+
+
+def test_what_makes_readings_comparable_is_read_from_the_labels_that_are_named() -> None:
+    rows: Rows = [(TARGET | {"bs": "512", "gpu": "0"}, "0.4")]
+    source = MetricsSource(labels={"globalBatch": "bs"})
+    assert opened(answers(mfu_only(rows)), source).latest([JOB], 1000.0)[JOB][0].info == {"global_batch": "512"}
+
+
+def with_clock(ahead_s: float, scraped_ago_s: float, sent: list[httpx.Request]) -> PrometheusMetrics:
+    """A server whose clock is off, and which looks back five minutes as Prometheus does; here it is 1,000,000 s."""
+
+    def handle(request: httpx.Request) -> httpx.Response:
+        sent.append(request)
+        form = parse_qs(request.content.decode())
+        scraped_s = 1_000_000.0 + ahead_s - scraped_ago_s
+        asked_s, promql = float(form["time"][0]), form["query"][0]
+        seen = promql.startswith(("mfu_probe_mfu_ratio", "timestamp(")) and 0 <= asked_s - scraped_s < 300
+        value = str(scraped_s) if promql.startswith("timestamp(") else "0.4"
+        result = [{"metric": TARGET, "value": [asked_s, value]}] if seen else []
+        date = formatdate(1_000_000.0 + ahead_s, usegmt=True)
+        return httpx.Response(200, json={"status": "success", "data": {"result": result}}, headers={"Date": date})
+
+    return PrometheusMetrics(
+        "http://prometheus:9090", names_of(MetricsSource()), transport=httpx.MockTransport(handle),
+        clock=lambda: 1_000_000.0,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("ahead_s", [-600.0, 600.0, 0.0])
+def test_a_servers_clock_that_is_off_is_allowed_for(ahead_s: float) -> None:
+    sent: list[httpx.Request] = []
+    metrics = with_clock(ahead_s, scraped_ago_s=20.0, sent=sent)
+    reading = metrics.latest([JOB], 1_000_000.0)[JOB][0]
+    assert reading.time_s == pytest.approx(1_000_000.0 - 20.0)
+    first_sweep = len(sent)
+    metrics.latest([JOB], 1_000_000.0)
+    assert len(sent) - first_sweep == 8
+
+
+def test_a_clock_that_is_off_by_the_time_of_an_answer_is_left_alone() -> None:
+    metrics = with_clock(5.0, scraped_ago_s=20.0, sent=[])
+    assert metrics.latest([JOB], 1_000_000.0)[JOB][0].time_s == pytest.approx(1_000_000.0 - 15.0)
+    assert metrics.ahead_s == 0.0
+
+
+OWN = Credentials(password="fleet-token", ca=None)
+
+
+def sent_by(source: MetricsSource, credentials: Credentials | None = None) -> httpx.Request:
+    sent: list[httpx.Request] = []
+    fleet = MetricsSource(
+        address="http://own:9090", tenant="own", profile="torchtitan", names={"info": "x"}, labels={"pod": "host"}
+    )
+    sources = PrometheusSources(fleet, lambda: OWN, answers(mfu_only([]), sent))
+    sources.open(source, credentials).latest([JOB], 1.0)
+    return sent[0]
+
+
+def test_a_baseline_that_says_nothing_gets_the_fleets_choice() -> None:
+    request = sent_by(MetricsSource())
+    assert request.url.host == "own"
+    assert (request.headers["authorization"], request.headers["x-scope-orgid"]) == ("Bearer fleet-token", "own")
+    assert "mfu___" in request.content.decode()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        MetricsSource(address="http://elsewhere:9090"),
+        MetricsSource(tenant="somebody-else"),
+        MetricsSource(address="http://elsewhere:9090", tenant="own"),
+    ],
+)
+def test_the_operators_own_credentials_go_to_no_address_or_tenant_of_a_baseline(source: MetricsSource) -> None:
+    request = sent_by(source)
+    assert "authorization" not in request.headers
+    assert request.headers.get("x-scope-orgid") == source.tenant
+
+
+def test_a_baselines_own_credentials_replace_the_operators() -> None:
+    source = MetricsSource(secret=SecretRef("mine"))
+    request = sent_by(source, Credentials(password="mine"))
+    assert request.headers["authorization"] == "Bearer mine"
+    assert "x-scope-orgid" not in request.headers
+
+
+def test_a_baseline_that_chooses_a_profile_gets_none_of_the_fleets_names() -> None:
+    fleet = MetricsSource(profile="torchtitan", names={"mfu": "ours"}, labels={"pod": "host"})
+    names = names_of(of_fleet(MetricsSource(profile="mfu_probe"), fleet))
+    assert (names.names["mfu"], names.pod) == ("mfu_probe_mfu_ratio", "host")
+    assert names_of(of_fleet(MetricsSource(), fleet)).names["mfu"] == "ours"
+
+
+def test_a_source_that_nobody_holds_is_let_go_with_its_secret() -> None:
+    sources = PrometheusSources(FLEET, None, fails(200))
+    held = weakref.ref(sources.open(MetricsSource(), Credentials(password="old")))
+    gc.collect()
+    assert held() is None

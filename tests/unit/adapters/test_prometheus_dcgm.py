@@ -6,6 +6,7 @@ from mfu_operator.adapters.prometheus import PrometheusMetrics, PrometheusSource
 from mfu_operator.model.baseline import MetricsSource, WorkloadRef
 from mfu_operator.model.series import HardwareReading
 
+FLEET = MetricsSource(address="http://prometheus:9090")
 JOB = WorkloadRef("batch/v1", "Job", "team-a", "gpt")
 OTHER = WorkloadRef("batch/v1", "Job", "team-a", "gpt-large")
 GPU = {"Hostname": "node-1", "gpu": "0", "modelName": "NVIDIA H200"}
@@ -21,7 +22,7 @@ def hardware(rows: list[tuple[dict[str, str], str]]) -> dict[WorkloadRef, tuple[
         result = [{"metric": labels, "value": [1000.0, value]} for labels, value in rows]
         return httpx.Response(200, json={"status": "success", "data": {"result": result}})
 
-    source = PrometheusSources("http://prometheus:9090", httpx.MockTransport(handle)).open(MetricsSource(), None)
+    source = PrometheusSources(FLEET, None, httpx.MockTransport(handle)).open(MetricsSource(), None)
     assert isinstance(source, PrometheusMetrics)
     found = dict(source.hardware([JOB, OTHER], 1000.0))
     assert len(asked) == 1

@@ -9,6 +9,7 @@ from mfu_operator.model.baseline import BaselineSpec, Comparable, MetricsSource,
 
 SPEC = BaselineSpec(WorkloadRef("batch/v1", "Job", "team-a", "gpt"), Comparable("gpt"))
 TARGET = {"namespace": "team-a", "job_name": "gpt", "pod": "gpt-abc"}
+FLEET = MetricsSource(address="http://prometheus:9090")
 Rows = list[tuple[dict[str, str], str]]
 
 
@@ -18,7 +19,7 @@ def findings(rows: Callable[[str], Rows], status: int = 200) -> dict[str, Findin
         result = [{"metric": labels, "value": [1000.0, value]} for labels, value in rows(promql)]
         return httpx.Response(status, json={"status": "success", "data": {"result": result}})
 
-    metrics = PrometheusSources("http://prometheus:9090", httpx.MockTransport(handle)).open(MetricsSource(), None)
+    metrics = PrometheusSources(FLEET, None, httpx.MockTransport(handle)).open(MetricsSource(), None)
     assert isinstance(metrics, PrometheusMetrics)
     return {finding.kind: finding for finding in examined(metrics, SPEC, 1000.0)}
 

@@ -1,42 +1,152 @@
 from typing import Any
 
+import pytest
+
 from mfu_operator.detect.comparable import differences
+from mfu_operator.detect.workload_facts import facts_of
 from mfu_operator.model.baseline import Comparable
+from mfu_operator.model.workload import Workload
 
 DECLARED = Comparable(
     model="gpt-7b", gpu="H100", gpu_count=8, world_size=64, global_batch=256, sequence_length=4096,
     precision="bf16", parallelism={"tp": 2, "pp": 4},
 )  # fmt: skip
 SAME = {
-    "model": "GPT 7B", "gpu": "NVIDIA H100 80GB HBM3", "world_size": "64", "global_batch": "256",
+    "model": "GPT 7B", "gpu": "NVIDIA H100 80GB HBM3", "gpu_count": "8", "world_size": "64", "global_batch": "256",
     "sequence_length": "4096", "precision": "bfloat16", "parallelism": "tp2,pp4",
 }  # fmt: skip
+OTHER = {
+    "model": "gpt-13b",
+    "gpu": "NVIDIA-A100-SXM4-80GB",
+    "gpu_count": "4",
+    "world_size": "32",
+    "global_batch": "512",
+    "sequence_length": "8192",
+    "precision": "fp8",
+    "parallelism": "tp4-pp4",
+}
+"""Each field with another value, as a label may hold it."""
+TOLD = {
+    "model": "model gpt-13b instead of gpt-7b",
+    "gpu": "GPU NVIDIA-A100-SXM4-80GB instead of H100",
+    "gpu_count": "GPUs per pod 4 instead of 8",
+    "world_size": "world size 32 instead of 64",
+    "global_batch": "global batch 512 instead of 256",
+    "sequence_length": "sequence length 8192 instead of 4096",
+    "precision": "precision fp8 instead of bf16",
+    "parallelism": "tp parallelism 4 instead of 2",
+}
+FIELDS = sorted(OTHER)
 
 
-def template(gpus: object = 8) -> dict[str, Any]:
-    return {"spec": {"containers": [{"resources": {"limits": {"nvidia.com/gpu": gpus}}}]}}
+def template(gpus: object = 8, **spec: Any) -> dict[str, Any]:
+    return {"spec": {"containers": [{"name": "train", "resources": {"limits": {"nvidia.com/gpu": gpus}}, **spec}]}}
+
+
+def workload(pod: dict[str, Any] | None = None, **more: Any) -> Workload:
+    return Workload("uid", 0.0, pod or {}, **more)
+
+
+def told_by(it: Workload) -> tuple[str, ...]:
+    return differences(DECLARED, {}, facts_of(it))
 
 
 def test_the_same_job_has_no_differences() -> None:
-    assert differences(DECLARED, SAME, template("8")) == ()
+    assert differences(DECLARED, SAME, facts_of(workload(template("8"), pod_count=8))) == ()
 
 
 def test_what_is_known_on_one_side_only_is_not_compared() -> None:
     assert differences(DECLARED, {"model": "", "rank": "0"}, {}) == ()
-    assert differences(Comparable(model=""), SAME, template()) == ()
+    assert differences(Comparable(model=""), SAME, facts_of(workload(template()))) == ()
 
 
-def test_each_difference_is_named_with_both_values() -> None:
-    info = SAME | {"global_batch": "512", "gpu": "NVIDIA A100-SXM4-80GB", "parallelism": "tp=4 pp=4"}
-    assert differences(DECLARED, info, template(4)) == (
-        "GPU NVIDIA A100-SXM4-80GB instead of H100",
-        "GPUs per pod 4 instead of 8",
-        "global batch 512 instead of 256",
-        "tp parallelism 4 instead of 2",
+def test_all_differences_are_named_with_both_values() -> None:
+    assert set(differences(DECLARED, OTHER, {})) == set(TOLD.values())
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_field_is_read_from_the_metrics_labels(field: str) -> None:
+    assert differences(DECLARED, SAME | {field: OTHER[field]}, {}) == (TOLD[field],)
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_field_is_read_from_the_workloads_labels(field: str) -> None:
+    mark = {f"mfu-operator.io/{field.replace('_', '-')}": OTHER[field]}
+    assert told_by(workload(labels=mark)) == (TOLD[field],)
+    assert told_by(workload(annotations=mark)) == (TOLD[field],)
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_field_is_read_from_the_labels_of_the_pod_template(field: str) -> None:
+    mark = {f"mfu-operator.io/{field.replace('_', '-')}": OTHER[field]}
+    assert told_by(workload({"metadata": {"labels": mark}})) == (TOLD[field],)
+
+
+def command(*words: str) -> Workload:
+    return workload({"spec": {"containers": [{"name": "train", "command": list(words)}]}})
+
+
+@pytest.mark.parametrize(
+    ("it", "told"),
+    [
+        (workload(template(4)), "GPUs per pod 4 instead of 8"),
+        (
+            workload({"spec": {"nodeSelector": {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"}}}),
+            "GPU NVIDIA-A100-SXM4-80GB instead of H100",
+        ),
+        (workload(template(8), pod_count=4), "world size of 4 pods with 8 GPUs instead of 64 ranks"),
+        (command("torchrun", "--nproc_per_node=8", "train.py"), None),
+        (command("python", "train.py", "--global-batch-size", "512"), "global batch 512 instead of 256"),
+        (command("python", "train.py", "--seq-length", "8192"), "sequence length 8192 instead of 4096"),
+        (command("python", "train.py", "--fp16"), "precision fp16 instead of bf16"),
+        (command("sh", "-c", "python train.py ++trainer.precision=16-mixed"), "precision 16-mixed instead of bf16"),
+        (command("train", "--tensor-model-parallel-size", "4"), "tp parallelism 4 instead of 2"),
+        (command("train", "--parallelism.pipeline_parallel_degree=8"), "pp parallelism 8 instead of 4"),
+    ],
+)
+def test_a_field_is_read_from_the_workloads_spec(it: Workload, told: str | None) -> None:
+    assert told_by(it) == ((told,) if told else ())
+
+
+def test_the_gpu_is_read_from_the_node_affinity() -> None:
+    terms = [{"matchExpressions": [{"key": "nvidia.com/gpu.product", "operator": "In", "values": ["NVIDIA-L40S"]}]}]
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+    assert told_by(workload({"spec": {"affinity": affinity}})) == ("GPU NVIDIA-L40S instead of H100",)
+
+
+def test_ranks_are_pods_times_processes_where_the_command_says_so() -> None:
+    pod = template(8, args=["--nproc-per-node", "4", "train.py"])
+    assert told_by(workload(pod, pod_count=8)) == ("world size 32 instead of 64",)
+
+
+def test_environment_variables_of_the_training_container_are_options_too() -> None:
+    pod = template(8, env=[{"name": "GLOBAL_BATCH_SIZE", "value": "512"}, {"name": "SEQ_LEN", "value": "$(OTHER)"}])
+    assert told_by(workload(pod)) == ("global batch 512 instead of 256",)
+
+
+def test_one_process_for_all_gpus_of_a_pod_is_a_rank_as_well() -> None:
+    declared = Comparable("gpt", world_size=8)
+    assert differences(declared, {}, facts_of(workload(template(8), pod_count=8))) == ()
+
+
+def test_what_an_object_says_twice_and_differently_is_no_fact() -> None:
+    assert told_by(command("train", "--bf16", "--fp8-format", "hybrid")) == ()
+    assert told_by(command("train", "--global-batch-size", "$BATCH")) == ()
+
+
+def test_the_job_itself_knows_better_than_its_labels_and_its_labels_than_its_command() -> None:
+    stale = workload(
+        {"spec": {"containers": [{"args": ["--global-batch-size", "128"]}]}},
+        labels={"mfu-operator.io/global-batch": "512"},
     )
+    assert differences(DECLARED, {"global_batch": "256"}, facts_of(stale)) == ()
+    assert told_by(stale) == ("global batch 512 instead of 256",)
 
 
-def test_labels_of_the_workload_speak_where_the_job_does_not() -> None:
-    assert differences(DECLARED, {}, {}, {"mfu-operator.io/global-batch": "512"}) == (
-        "global batch 512 instead of 256",
-    )
+@pytest.mark.parametrize(("ours", "theirs"), [("A10", "NVIDIA A100-SXM4-80GB"), ("L4", "NVIDIA L40S")])
+def test_a_name_within_another_name_is_another_gpu(ours: str, theirs: str) -> None:
+    assert differences(Comparable("", gpu=ours), {"gpu": theirs}, {}) == (f"GPU {theirs} instead of {ours}",)
+
+
+def test_vendors_and_punctuation_make_no_difference() -> None:
+    assert differences(Comparable("", gpu="nvidia-tesla-a100"), {"gpu": "NVIDIA A100-SXM4-80GB"}, {}) == ()

@@ -7,10 +7,11 @@ from tests.unit.mfu_probe.support import ManualClock
 
 
 def test_names_are_those_of_the_driver() -> None:
-    assert peak_of("NVIDIA H100 80GB HBM3") == 989e12
-    assert peak_of("NVIDIA H100 PCIe") == 756e12
+    assert peak_of("NVIDIA H100 80GB HBM3") == 989.4e12
+    assert peak_of("NVIDIA H100 PCIe") == 756.5e12
     assert peak_of("NVIDIA A100-SXM4-80GB", "tf32") == 156e12
-    assert peak_of("NVIDIA L40S") == 362e12
+    assert peak_of("NVIDIA L40S") == 362.05e12
+    assert peak_of("NVIDIA GB200") == 2500e12
     assert peak_of("Tesla V100-SXM2-16GB", "fp16") == 125e12
 
 
@@ -19,6 +20,11 @@ def test_an_unknown_device_says_what_to_declare() -> None:
         peak_of("Abacus 3000")
     with pytest.raises(UnknownGpuError, match="bf16"):
         peak_of("Tesla V100-SXM2-16GB", "bf16")
+
+
+def test_a_name_that_fits_several_cards_is_not_guessed() -> None:
+    with pytest.raises(UnknownGpuError):
+        peak_of("H100")
 
 
 def test_the_fastest_call_is_the_peak() -> None:

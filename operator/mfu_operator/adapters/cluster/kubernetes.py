@@ -4,7 +4,7 @@ import base64
 import json
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from kubernetes import client, config
@@ -12,19 +12,22 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.config.config_exception import ConfigException
 
 from mfu_operator.adapters.cluster.failures import translated
-from mfu_operator.adapters.cluster.kinds import kind_of
-from mfu_operator.adapters.cluster.pods import micro_time, pod_of, profiling_job_of, unix_time
+from mfu_operator.adapters.cluster.kinds import WorkloadKind, kind_of
+from mfu_operator.adapters.cluster.pods import endpoint_of, micro_time, pod_of, profiling_job_of, unix_time
 from mfu_operator.errors import Stall
 from mfu_operator.model.baseline import WorkloadRef
 from mfu_operator.model.condition import Event
-from mfu_operator.model.workload import ProfilingJob, Workload
+from mfu_operator.model.workload import PodEndpoint, ProfilingJob, Workload
 
 REQUEST_TIMEOUT_S = 15.0
 """An API server that does not answer in this time is as good as unreachable; the next tick asks again."""
 
 COMPONENT = "mfu-operator"
-CREDENTIAL_TYPES = ("Opaque", "kubernetes.io/basic-auth")
-"""Types of Secrets whose content may leave the cluster."""
+CREDENTIAL_TYPES = ("Opaque", "kubernetes.io/basic-auth", "kubernetes.io/tls")
+"""Types of Secrets that prove something to another host. Of a TLS Secret the certificate alone leaves the cluster."""
+
+NAMES_IN_A_SELECTOR = 100
+"""Label values in one selector: a request's address may hold 8 KB."""
 
 MESSAGE_LIMIT = 1024
 """What the API allows for an Event's note."""
@@ -81,7 +84,53 @@ class KubernetesCluster:
             labels=metadata.get("labels") or {},
             annotations=metadata.get("annotations") or {},
             pods=tuple(pod_of(pod) for pod in alive),
+            pod_count=kind.pod_count(manifest),
         )
+
+    def endpoints(self, refs: Sequence[WorkloadRef]) -> Mapping[WorkloadRef, tuple[PodEndpoint, ...]]:
+        """The running pods of many workloads: one request for a hundred of a namespace and kind."""
+        found: dict[WorkloadRef, list[PodEndpoint]] = {}
+        with translated("listing the pods of workloads"):
+            for namespace, label, owners in self._by_label(refs):
+                selector = f"{label} in ({','.join(sorted(owners))})"
+                for pod in self._pods(namespace, selector, "status.phase=Running"):
+                    endpoint = endpoint_of(pod)
+                    owner = owners.get(pod["metadata"]["labels"].get(label, ""))
+                    if endpoint is not None and owner is not None:
+                        found.setdefault(owner, []).append(endpoint)
+        return {ref: tuple(endpoints) for ref, endpoints in found.items()}
+
+    def _by_label(self, refs: Sequence[WorkloadRef]) -> Iterator[tuple[str, str, Mapping[str, WorkloadRef]]]:
+        """(namespace, label of the pods, workload by the label's value), in groups that fit into one request."""
+        groups: dict[tuple[str, str], dict[str, WorkloadRef]] = {}
+        for ref in refs:
+            kind = kind_of(ref.api_version, ref.kind)
+            value = self._label_value(ref, kind) if kind is not None else None
+            if kind is not None and value:
+                groups.setdefault((ref.namespace, kind.pod_label), {})[value] = ref
+        for (namespace, label), owners in groups.items():
+            values = list(owners.items())
+            for start in range(0, len(values), NAMES_IN_A_SELECTOR):
+                yield namespace, label, dict(values[start : start + NAMES_IN_A_SELECTOR])
+
+    def _label_value(self, ref: WorkloadRef, kind: WorkloadKind) -> str | None:
+        """The value by name alone where the kind has it so; the object is read where its status says it."""
+        by_name = kind.label_value({"metadata": {"name": ref.name}})
+        if by_name is not None:
+            return by_name
+        manifest = self._object(ref, kind.group, kind.plural)
+        return None if manifest is None else kind.label_value(manifest)
+
+    def pod_page(self, namespace: str, pod: str, port: int, path: str) -> tuple[str, str]:
+        """(content type, text) of a page that a pod serves, through the API server: for people outside the cluster.
+
+        The operator itself asks pods directly and may not do this.
+        """
+        with translated(f"asking pod {namespace}/{pod} for port {port} through the API server"):
+            answer: Any = self._core.connect_get_namespaced_pod_proxy_with_path(
+                f"{pod}:{port}", namespace, path.lstrip("/"), _preload_content=False, _request_timeout=REQUEST_TIMEOUT_S
+            )
+        return answer.headers.get("content-type", ""), answer.data.decode(errors="replace")
 
     def _object(self, ref: WorkloadRef, group: str, plural: str) -> dict[str, Any] | None:
         version = ref.api_version.rpartition("/")[2]
@@ -95,9 +144,13 @@ class KubernetesCluster:
             raise
         return dict(found)
 
-    def _pods(self, namespace: str, selector: str) -> list[dict[str, Any]]:
+    def _pods(self, namespace: str, labels: str, fields: str = "") -> list[dict[str, Any]]:
         answer: Any = self._core.list_namespaced_pod(
-            namespace, label_selector=selector, _preload_content=False, _request_timeout=REQUEST_TIMEOUT_S
+            namespace,
+            label_selector=labels,
+            field_selector=fields,
+            _preload_content=False,
+            _request_timeout=REQUEST_TIMEOUT_S,
         )
         items: list[dict[str, Any]] = json.loads(answer.data)["items"]
         return items
@@ -139,7 +192,8 @@ class KubernetesCluster:
                     raise Stall(
                         "CredentialsMissing",
                         f"there is no Secret {name!r} in namespace {namespace!r}; create it "
-                        "with key token (or username and password)",
+                        "with the keys that the field asks for: token, or username and password; ca.crt; tls.crt and "
+                        "tls.key",
                     ) from None
                 raise
         if found.type not in CREDENTIAL_TYPES:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from mfu_operator.model.masking import masked
-from mfu_operator.model.workload import JobPhase, Pod, ProfilingJob
+from mfu_operator.model.workload import JobPhase, Pod, PodEndpoint, ProfilingJob
 
 Manifest = Mapping[str, Any]
 
@@ -43,6 +43,25 @@ def pod_of(manifest: Manifest) -> Pod:
         started_at=max((time for time in started if time is not None), default=None),
         restarts=sum(each.get("restartCount", 0) for each in containers),
         images=_images(manifest, containers),
+    )
+
+
+def endpoint_of(manifest: Manifest) -> PodEndpoint | None:
+    """Where a pod can be reached; None before it has an address."""
+    ip = manifest.get("status", {}).get("podIP")
+    if not ip:
+        return None
+    spec = manifest["spec"]
+    declared = [
+        port
+        for container in [*spec.get("containers", []), *spec.get("initContainers", [])]
+        for port in container.get("ports") or []
+    ]
+    return PodEndpoint(
+        name=manifest["metadata"]["name"],
+        ip=ip,
+        ports={port["name"]: port["containerPort"] for port in declared if port.get("name")},
+        annotations=manifest["metadata"].get("annotations") or {},
     )
 
 

@@ -1,0 +1,152 @@
+"""What a workload's own object says about the run: its labels, its pod template, the options of its command.
+
+A fact that the object says twice and differently is none.
+"""
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from mfu_operator.api.group import GROUP
+from mfu_operator.model.workload import Workload
+
+_GPU_RESOURCE = re.compile(r"^(nvidia\.com/(gpu|mig-.+)|amd\.com/gpu|gpu\.intel\.com/.+)$")
+_GPU_NODE_LABELS = ("nvidia.com/gpu.product", "cloud.google.com/gke-accelerator")
+_PREFIX = f"{GROUP}/"
+_AXES = ("tp", "pp", "cp", "ep")
+_COUNTS = ("global_batch", "sequence_length", "world_size", "ranks_per_pod")
+_KEY = re.compile(r"^[+~]*(?:--?)?([A-Za-z_][\w.-]*)(?:=(.*))?$", re.DOTALL)
+_OFF = ("false", "0", "no", "off", "none", "")
+_ON = ("true", "1", "yes", "on")
+
+
+def facts_of(workload: Workload, container: str | None = None) -> dict[str, str]:
+    """Facts by the names of mfu_probe's info labels (model, gpu, gpu_count, world_size, …), and `pods`.
+
+    Args:
+        workload: the object. Labels and annotations `mfu-operator.io/<field>` (global-batch, …) of it or of its pod
+            template stand above what template and command say.
+        container: the one that trains; None: the first.
+    """
+    template = workload.template
+    metadata = template.get("metadata") or {}
+    facts = _of_template(template)
+    facts.update(_of_options(_container(template, container)))
+    if workload.pod_count is not None:
+        facts["pods"] = str(workload.pod_count)
+        if "ranks_per_pod" in facts and "world_size" not in facts:
+            facts["world_size"] = str(workload.pod_count * int(facts["ranks_per_pod"]))
+    facts.pop("ranks_per_pod", None)
+    for marks in (metadata.get("annotations"), metadata.get("labels"), workload.annotations, workload.labels):
+        facts.update(_of_marks(marks or {}))
+    return facts
+
+
+def _of_marks(marks: Mapping[str, str]) -> dict[str, str]:
+    return {
+        mark.removeprefix(_PREFIX).replace("-", "_"): value
+        for mark, value in marks.items()
+        if mark.startswith(_PREFIX) and value
+    }
+
+
+def _of_template(template: Mapping[str, Any]) -> dict[str, str]:
+    spec = template.get("spec") or {}
+    facts = {}
+    asked = sum(_gpus(container) for container in spec.get("containers") or ())
+    if asked:
+        facts["gpu_count"] = str(asked)
+    selector = spec.get("nodeSelector") or {}
+    product = next((str(selector[label]) for label in _GPU_NODE_LABELS if label in selector), None)
+    product = product or _by_affinity(spec)
+    if product:
+        facts["gpu"] = product
+    return facts
+
+
+def _gpus(container: Mapping[str, Any]) -> int:
+    resources_asked = container.get("resources") or {}
+    asked = {**(resources_asked.get("requests") or {}), **(resources_asked.get("limits") or {})}
+    return sum(int(str(count)) for name, count in asked.items() if _GPU_RESOURCE.match(name))
+
+
+def _by_affinity(spec: Mapping[str, Any]) -> str | None:
+    """The one GPU product that the required node affinity allows."""
+    affinity = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(
+        "requiredDuringSchedulingIgnoredDuringExecution"
+    ) or {}
+    allowed = {
+        value
+        for term in affinity.get("nodeSelectorTerms") or ()
+        for expression in term.get("matchExpressions") or ()
+        if expression.get("key") in _GPU_NODE_LABELS and expression.get("operator") == "In"
+        for value in expression.get("values") or ()
+    }
+    return allowed.pop() if len(allowed) == 1 else None
+
+
+def _container(template: Mapping[str, Any], name: str | None) -> Mapping[str, Any]:
+    containers: Sequence[Mapping[str, Any]] = (template.get("spec") or {}).get("containers") or ()
+    return next((each for each in containers if name in (None, each.get("name"))), {})
+
+
+def _of_options(container: Mapping[str, Any]) -> dict[str, str]:
+    found: dict[str, set[str]] = {}
+    for key, value in _options(container):
+        rule = _rules().get(key.lower().replace("-", "_").rpartition(".")[2])
+        if rule is None:
+            continue
+        field, flag = rule
+        told = _told(value, flag)
+        if told is not None:
+            found.setdefault(field, set()).add(told)
+    facts = {field: values.pop() for field, values in found.items() if len(values) == 1}
+    axes = {axis: facts.pop(axis) for axis in _AXES if axis in facts}
+    if axes:
+        facts["parallelism"] = ",".join(f"{axis}={degree}" for axis, degree in axes.items())
+    return {field: value for field, value in facts.items() if field not in _COUNTS or value.isdigit()}
+
+
+def _told(value: str | None, flag: str) -> str | None:
+    """What an option says: its value, or what its being there means. None: nothing that can be known here."""
+    if flag.startswith("="):
+        return None if value is not None and value.lower() in _OFF else flag[1:]
+    if flag:
+        return flag if value is None or value.lower() in _ON else None
+    return None if value is None or value.lower() in _OFF or "$" in value else value
+
+
+def _options(container: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
+    for variable in container.get("env") or ():
+        if isinstance(variable.get("value"), str):
+            yield variable["name"], variable["value"]
+    words = [word for part in (*_list(container, "command"), *_list(container, "args")) for word in _words(str(part))]
+    for index, word in enumerate(words):
+        match = _KEY.match(word)
+        if match is None or not (word.startswith("-") or match[2] is not None):
+            continue
+        follows = words[index + 1] if index + 1 < len(words) else "-"
+        yield match[1], match[2] if match[2] is not None else None if follows.startswith("-") else follows
+
+
+def _list(container: Mapping[str, Any], name: str) -> Sequence[Any]:
+    value = container.get(name)
+    return value if isinstance(value, list | tuple) else ()
+
+
+def _words(text: str) -> list[str]:
+    """A shell's script is many words; what is no script is one."""
+    try:
+        return shlex.split(text, comments=True) if re.search(r"\s", text) else [text]
+    except ValueError:
+        return text.split()
+
+
+@cache
+def _rules() -> Mapping[str, tuple[str, str]]:
+    text = resources.files(__package__).joinpath("workload_options.tsv").read_text(encoding="utf-8")
+    rows = (line.split("\t") for line in text.splitlines() if line and not line.startswith("#"))
+    return {key: (field, flag) for key, field, flag, _ in rows}
