@@ -12,6 +12,7 @@ help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(INSTALLED): tests/requirements.lock pyproject.toml
+	@test ! -L $(VENV) || { echo "$(VENV) is a link: its packages are another checkout's to install"; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or later is needed, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
 	@$(PYTHON) -m venv $(VENV) 2>/dev/null || { apt-get update -qq && apt-get install -y -qq python3-venv && $(PYTHON) -m venv --clear $(VENV); }
 	@echo "  install the Python packages of tests/requirements.lock"
