@@ -37,8 +37,8 @@ class MetricNames:
     """The metric of each kind, the factor to the operator's unit, and the labels that hold namespace, pod, workload.
 
     `vitals` say whether a run is broken; they are asked for apart from the others. `compared` maps labels that are read
-    off any series of the job to fields of a reading's info. `counters` are the signals whose metric only rises: its rate
-    is read.
+    off any series of the job to fields of a reading's info. `counters` are the signals whose metric only rises, so
+    that its rate is read.
     """
 
     names: Mapping[str, str]
