@@ -64,6 +64,21 @@ class DeviceOps:
 
 
 @dataclass(frozen=True, slots=True)
+class Batches:
+    """How many samples operators were given at once, where their input shapes were recorded; equally long columns.
+
+    `kind` says what kind of operator it was (trace/batch.py), `size` is how many samples it took.
+    """
+
+    start: Ints = field(default_factory=column)
+    kind: Ints = field(default_factory=column)
+    size: Ints = field(default_factory=column)
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+
+@dataclass(frozen=True, slots=True)
 class Trace:
     """One recorded file.
 
@@ -87,6 +102,7 @@ class Trace:
     ranges: Spans = field(default_factory=Spans)
     host_ops: Spans = field(default_factory=Spans)
     os_calls: Spans = field(default_factory=Spans)
+    batches: Batches = field(default_factory=Batches)
     gpus: Mapping[int, str] = field(default_factory=dict)
     device_expected: bool = False
     warnings: tuple[str, ...] = ()

@@ -9,6 +9,7 @@ from mfu_operator.errors import Unreadable
 from mfu_operator.model.account import PARTS, StepAccount
 from mfu_operator.model.trace import NONE, DeviceOps, Ints, Trace
 from mfu_operator.trace import accounting, blind_spots, device_facts, host_account, host_facts
+from mfu_operator.trace.batch import batch_size
 from mfu_operator.trace.distinct import distinct
 from mfu_operator.trace.ranks import Collectives, collectives
 from mfu_operator.trace.repetition import repeated
@@ -127,7 +128,7 @@ def _mean(trace: Trace, steps: Steps, parts: Ints, source: str, *warnings: str) 
             **host_facts.input_facts(trace, steps, counted),
             **blind_spots.of_trace(trace, steps),
             **host_facts.blocked_facts(trace, steps, counted),
-            **_conditions(trace),
+            **_conditions(trace, steps),
         },
     )
 
@@ -150,10 +151,12 @@ def warnings_of(ops: DeviceOps) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _conditions(trace: Trace) -> dict[str, float | str]:
-    """What must be equal for two accounts to be compared."""
+def _conditions(trace: Trace, steps: Steps) -> dict[str, float | str]:
+    """What must be equal for two accounts to be compared, as far as the trace tells."""
+    size = batch_size(trace, steps)
+    batch = {} if size is None else {"batchSize": float(size)}
     world = {} if trace.world_size is None else {"worldSize": float(trace.world_size)}
-    return {**trace.settings, **world}
+    return {**trace.settings, **world, **batch}
 
 
 def _launching_process(trace: Trace, ops: DeviceOps) -> int | None:

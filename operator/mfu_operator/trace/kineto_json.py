@@ -14,7 +14,8 @@ import msgspec
 import numpy as np
 
 from mfu_operator.errors import Unreadable
-from mfu_operator.model.trace import NONE, DeviceOps, Flags, Ints, Spans, Trace, column
+from mfu_operator.model.trace import NONE, Batches, DeviceOps, Flags, Ints, Spans, Trace, column
+from mfu_operator.trace import batch
 from mfu_operator.trace.accounting import COMPUTE, D2D, D2H, H2D, MEMSET
 from mfu_operator.trace.distinct import used
 from mfu_operator.trace.joins import join
@@ -37,7 +38,11 @@ FEWEST_EVENTS = 0.5
 CUT_SHORT = "the file is cut short: the events after the cut are missing"
 SAMPLED = "the trace was sampled"
 
+ENOUGH_SHAPED, MOST_SHAPED = 4, 16
+"""Pieces that tell the batch size, and pieces in which it is looked for."""
+
 LONGEST_US = 1e12
+LATEST_US = 2.0**62 / 1000
 """Eleven days: an event that claims to last longer, or a time beyond 2⁶² ns, is damage."""
 
 
@@ -68,8 +73,19 @@ class _Event(msgspec.Struct, gc=False):
     args: _Arguments | None = None
 
 
+NO_SHAPES = msgspec.Raw()
+
+
+class _ShapedArguments(_Arguments, gc=False):
+    shapes: msgspec.Raw = msgspec.field(default=NO_SHAPES, name="Input Dims")
+
+
+class _ShapedEvent(_Event, gc=False):
+    args: _ShapedArguments | None = None
+
+
 class _Document(msgspec.Struct):
-    traceEvents: list[_Event] | msgspec.UnsetType = msgspec.UNSET  # noqa: N815 - the format's own spelling
+    traceEvents: list[_ShapedEvent] | msgspec.UnsetType = msgspec.UNSET  # noqa: N815 - the format's own spelling
     deviceProperties: Any = None  # noqa: N815
     distributedInfo: Any = None  # noqa: N815
     with_stack: Any = None
@@ -77,6 +93,7 @@ class _Document(msgspec.Struct):
 
 
 _EVENTS = msgspec.json.Decoder(list[_Event])
+_SHAPED_EVENTS = msgspec.json.Decoder(list[_ShapedEvent])
 _DOCUMENT = msgspec.json.Decoder(_Document)
 
 
@@ -91,7 +108,7 @@ def read_kineto(path: Path, most_events: int = MOST_EVENTS) -> Trace:
     last = b""
     for piece in stream.pieces():
         if last:
-            columns.add(_decoded(_EVENTS.decode, last, path))
+            columns.add(_decoded((_SHAPED_EVENTS if columns.wants_shapes else _EVENTS).decode, last, path))
             check_count(path, columns.events, most_events)
         last = piece
     events, about = _last_piece(last, stream, path)
@@ -102,7 +119,7 @@ def read_kineto(path: Path, most_events: int = MOST_EVENTS) -> Trace:
     return columns.trace(path, about, truncated=stream.truncated)
 
 
-def _last_piece(text: bytes, stream: KinetoStream, path: Path) -> tuple[list[_Event], _Document]:
+def _last_piece(text: bytes, stream: KinetoStream, path: Path) -> tuple[Sequence[_Event], _Document]:
     """The events of the last piece, and what the document says around the events."""
     document = b'{"traceEvents":' + text
     closed = document if stream.header else document.rstrip() + b"}"
@@ -181,6 +198,8 @@ class _Columns:
         self._names: _Numbered[str] = _Numbered()
         self._threads = _Threads()
         self._rows: dict[str, list[tuple[Ints, ...]]] = {kind: [] for kind in ("ops", "calls", "ranges", "host_ops")}
+        self._batches: list[tuple[int, int, int]] = []
+        self._pieces, self._shaped = 0, 0
         self._damaged = 0
         self._numbered = 0
         self._highest = 0
@@ -197,6 +216,7 @@ class _Columns:
                 keep(event)
         for numbered in (kinds["ranges"], kinds["host_ops"], python):
             self._count(numbered)
+        self._note_batches(kinds["host_ops"])
         for kind, rows in kinds.items():
             if rows:
                 self._rows[kind].append(self._columns_of(kind, rows))
@@ -206,6 +226,23 @@ class _Columns:
         numbers = [event.args.event for event in events if event.args is not None and type(event.args.event) is int]
         self._numbered += len(numbers)
         self._highest = max(self._highest, max(numbers, default=0))
+
+    @property
+    def wants_shapes(self) -> bool:
+        """Whether the next piece is to be read with input shapes: the first ones tell, reading all costs a fifth."""
+        return self._shaped < ENOUGH_SHAPED and self._pieces < MOST_SHAPED
+
+    def _note_batches(self, operators: Sequence[_Event]) -> None:
+        before = len(self._batches)
+        for event in operators:
+            kind = batch.OPERATORS.get(event.name)
+            if kind is None or not isinstance(event.args, _ShapedArguments) or event.args.shapes is NO_SHAPES:
+                continue
+            size = batch.batch_of(kind, bytes(event.args.shapes))
+            if size is not None and abs(event.ts) < LATEST_US:
+                self._batches.append((round(event.ts * 1000), kind, size))
+        self._pieces += 1
+        self._shaped += len(self._batches) > before
 
     def _columns_of(self, kind: str, rows: list[_Event]) -> tuple[Ints, ...]:
         start, end, sound = _times(rows)
@@ -238,6 +275,7 @@ class _Columns:
             calls=calls,
             ranges=ranges,
             host_ops=host_ops,
+            batches=Batches(*column(self._batches).reshape(-1, 3).T),
             gpus=_gpus(about.deviceProperties),
             device_expected=bool(mean(calls, names, "cuda", "launch", "graph").any()),
             warnings=self._warnings(truncated),
@@ -309,7 +347,7 @@ class _Columns:
 def _times(rows: Sequence[_Event]) -> tuple[Ints, Ints, Flags]:
     begin = np.fromiter([row.ts for row in rows], dtype=np.float64, count=len(rows))
     length = np.fromiter([row.dur for row in rows], dtype=np.float64, count=len(rows))
-    sound = (length >= 0) & (length < LONGEST_US) & (np.abs(begin) < 2.0**62 / 1000)
+    sound = (length >= 0) & (length < LONGEST_US) & (np.abs(begin) < LATEST_US)
     start = np.rint(np.where(sound, begin, 0.0) * 1000).astype(np.int64)
     return start, start + np.rint(np.where(sound, length, 0.0) * 1000).astype(np.int64), sound
 

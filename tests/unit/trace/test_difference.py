@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -98,3 +99,54 @@ def test_both_formats_carry_the_grid(tmp_path: Path) -> None:
         (row,) = (one for one in found.kernels if one.delta_ns)
         assert grid_change(row) == ", 64 → 96 blocks"
         assert (row.name, row.blocks_baseline, row.blocks_now, row.delta_ns) == (GEMM, 64, 96, 50_000.0)
+
+
+def shaped(path: Path, *batches: int, operator: str = "aten::conv2d", tail: tuple[int, ...] = (3, 224, 224)) -> Path:
+    """Steps of which each begins with an operator on so many samples."""
+    file = KinetoFile()
+    for step, batch in enumerate(batches):
+        begin = step * MS
+        file.range(f"ProfilerStep#{step + 3}", begin, begin + MS)
+        file.host_op(operator, begin + 10, begin + 20)
+        file.events[-1]["args"] = {"Input Dims": [[batch, *tail], [64, 3, 7, 7], []]}
+        file.kernel(GEMM, begin + 100, begin + 900_000, file.call("cudaLaunchKernel", begin, begin + 50))
+    return file.write(path)
+
+
+def test_another_batch_size_is_not_comparable_and_nobody_is_blamed(tmp_path: Path) -> None:
+    found = analyze([shaped(tmp_path / "now", *[64] * 6)], [shaped(tmp_path / "before", *[32] * 6)])
+    assert not isinstance(found.difference, msgspec.UnsetType)
+    assert not found.difference.comparable
+    assert found.difference.not_comparable_because == ("batch size differs: 64, baseline 32",)
+    assert found.diagnosis.bottleneck == "Inconclusive"
+
+
+@pytest.mark.parametrize(
+    ("batches", "operator", "tail", "expected"),
+    [
+        ((32,) * 6, "aten::conv2d", (3, 224, 224), 32.0),
+        ((8,) * 6, "aten::linear", (128, 512), 8.0),
+        ((32, 32, 32, 16, 32, 32), "aten::conv2d", (3, 224, 224), None),
+        ((4096,) * 6, "aten::linear", (512,), None),
+        ((32,) * 6, "aten::add", (512,), None),
+    ],
+    ids=["convolution", "linear with tokens", "steps differ", "samples or tokens", "another operator"],
+)
+def test_the_batch_size_is_known_only_where_shapes_tell_it(
+    tmp_path: Path, batches: tuple[int, ...], operator: str, tail: tuple[int, ...], expected: float | None
+) -> None:
+    path = shaped(tmp_path / "t", *batches, operator=operator, tail=tail)
+    assert analyze([path]).devices[0].step.facts.get("batchSize") == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("kineto/resnet50_workers4_a", 32.0),
+        ("tracelens/resnet_act_checkpoint_mi300_rank0", 10.0),
+        ("hta/nccl_data", None),
+    ],
+)
+def test_real_traces_tell_their_batch_size_where_shapes_were_recorded(name: str, expected: float | None) -> None:
+    found = analyze([Path(f"tests/data/traces/{name}.json.gz")])
+    assert found.devices[0].step.facts.get("batchSize") == expected
