@@ -1,7 +1,7 @@
 """The operator's hands in memory, and a stage on which a whole story runs without a cluster."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -66,7 +66,7 @@ class SweepDouble:
     def latest(self, key: str) -> Reading | None:
         return self.held[-1] if self.held else None
 
-    def ruling(self, key: str, node_of: Mapping[str, str] | None = None) -> Ruling:
+    def ruling(self, key: str, node_of: Mapping[str, str] | None = None, usual_nodes: Collection[str] = ()) -> Ruling:
         return self.rules
 
     def symptoms(self, key: str, now_s: float) -> tuple[Symptom, ...] | None:

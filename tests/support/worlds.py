@@ -97,7 +97,7 @@ FAST_STEP = account(loaderThreads=4.0, loader="workers")
 SLOW_STEP = account(idleInput=64.0, loaderThreads=0.0, loader="inline")
 STARVED = Diagnosis(Bottleneck.INPUT_STARVED, "DataLoaderWorkers", 0.9, ("input wait 64 of 85 ms per step",))
 HEALTHY_PROFILE = ProfileFact("mfu-gpt-small-3f2a91c0-healthy-a1", 1, NOW_S - 3600, FAST_STEP)
-KNOWN_GOOD = KnownGood(GOOD, (IMAGE,), NOW_S - 3600)
+KNOWN_GOOD = KnownGood(GOOD, (IMAGE,), NOW_S - 3600, ("node-1",))
 SETTLED = Status(
     1,
     judgement(),

@@ -13,6 +13,7 @@ _FIELDS = {
     "DCGM_FI_DEV_CLOCKS_EVENT_REASONS": "throttle_bits",
     "DCGM_FI_DEV_CLOCK_THROTTLE_REASONS": "throttle_bits",
     "DCGM_FI_DEV_XID_ERRORS": "xid",
+    "DCGM_FI_DEV_XID_ERROR": "xid",
     "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL": "ecc_errors",
     "DCGM_FI_PROF_SM_ACTIVE": "sm_active",
     "DCGM_FI_PROF_SM_UTIL_RATIO": "sm_active",
@@ -20,7 +21,8 @@ _FIELDS = {
     "DCGM_FI_PROF_PIPE_TENSOR_UTIL_RATIO": "tensor_active",
     "DCGM_FI_PROF_TENSOR_UTIL_RATIO": "tensor_active",
 }
-"""The exporter's metric → the reading's field. Fields 237, 235, 238, 236, 112, 230, 319, 1002 and 1004."""
+"""The exporter's metric → the reading's field. Fields 237, 235, 238, 236, 112, 230, 311, 1002 and 1004, under their
+names until DCGM 4.5 and since; the fields of links, clocks and ECC kept theirs."""
 
 _RATIOS = frozenset({"sm_active", "tensor_active"})
 

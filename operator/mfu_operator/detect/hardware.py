@@ -1,10 +1,10 @@
-"""Losses that no commit causes: a link that trained down, a throttled or failing GPU, one slow rank.
+"""Losses that no commit causes: a link that trained down, a throttled or failing GPU, one slow rank, another node.
 
 Every finding names node and GPU and blocks a proposal. What was not measured is listed as such: it is not healthy.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from statistics import median
 
 from mfu_operator.detect.words import per_cent
@@ -25,11 +25,21 @@ _POWER_CAP = 0x04
 _SLOW_RANK = 0.05
 """Ranks of a synchronous job wait for each other, so healthy ones show the same step time within a few per cent."""
 
+_IDLE = 0x01
+"""A GPU that idles may let its link's generation fall to save power, and takes it back under load."""
+
+NODES_CHANGED = "NodesChanged"
+"""The cause of a run that moved. Nothing was seen to be wrong there: what the profile shows may outweigh it."""
+
 _FEWEST_RANKS = 3
 """Of two ranks that differ, nothing says which one is wrong."""
 
 _USER_XIDS = frozenset({13, 31, 43, 45, 68})
 """XIDs that a faulty program causes (out-of-range access, page fault, stopped or preempted channel): no hardware."""
+
+
+_MOST_NAMED = 8
+"""Nodes or GPUs that are named in one sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,24 +65,52 @@ class Ruling:
         return bool(self.findings)
 
 
+def merged(before: Sequence[HardwareReading], now: Sequence[HardwareReading]) -> tuple[HardwareReading, ...]:
+    """What is usual of each GPU after one more look while the baseline held: every bit that was ever set, the best
+    link, the errors as they are."""
+    known = {(reading.node, reading.gpu): reading for reading in before}
+    for reading in now:
+        old = known.get((reading.node, reading.gpu))
+        known[reading.node, reading.gpu] = reading if old is None else _usual_of(old, reading)
+    return tuple(known.values())
+
+
+def _usual_of(old: HardwareReading, new: HardwareReading) -> HardwareReading:
+    def best(one: int | None, other: int | None) -> int | None:
+        return max((each for each in (one, other) if each is not None), default=None)
+
+    bits = [each.throttle_bits for each in (old, new) if each.throttle_bits is not None]
+    return replace(
+        new,
+        link_generation=best(old.link_generation, new.link_generation),
+        link_width=best(old.link_width, new.link_width),
+        throttle_bits=bits[0] | bits[-1] if bits else None,
+        xid=new.xid if new.xid is not None else old.xid,
+        ecc_errors=best(old.ecc_errors, new.ecc_errors),
+    )
+
+
 def rule_out(
     now: Sequence[HardwareReading],
     healthy: Sequence[HardwareReading] = (),
     rank_step_s: Mapping[str, float] | None = None,
     node_of: Mapping[str, str] | None = None,
+    usual_nodes: Collection[str] = (),
 ) -> Ruling:
     """Look for hardware behind a loss.
 
     Args:
         now: readings of the job's GPUs during the loss.
         healthy: readings of GPUs while the baseline held: what is normal for this job.
-        rank_step_s: seconds per step by pod. In a synchronous job they agree; one that measures only its own part shows
-            the slow rank.
+        rank_step_s: seconds per step by rank (its pod, and of several in one pod its name after a space). In a
+            synchronous job they agree; one that measures only its own part shows the slow rank.
         node_of: node by pod.
+        usual_nodes: the nodes on which the baseline was held; empty: not known.
     """
     usual = _Usual(healthy)
     findings = [finding for reading in now for finding in _of_gpu(reading, usual)]
     findings += _slow_rank(rank_step_s or {}, node_of or {})
+    findings += _moved(frozenset((node_of or {}).values()), frozenset(usual_nodes), now)
     return Ruling(tuple(findings), tuple(_unmeasured(now)))
 
 
@@ -84,17 +122,28 @@ class _Usual:
         self.bits = 0
         for reading in healthy:
             self.bits |= reading.throttle_bits or 0
+        self._links = {(reading.node, reading.gpu): reading for reading in healthy}
         self.errors = {(reading.node, reading.gpu, reading.xid) for reading in healthy}
         self.ecc = {(reading.node, reading.gpu): reading.ecc_errors or 0 for reading in healthy}
+
+    def link(self, reading: HardwareReading, field: str) -> int | None:
+        """The generation or width of this GPU's link while the baseline held; of a GPU that was not seen then, the best
+        of those that were."""
+        same = self._links.get((reading.node, reading.gpu))
+        values = [getattr(each, field) for each in ([same] if same is not None else self._links.values())]
+        return max((value for value in values if value is not None), default=None)
 
 
 def _of_gpu(reading: HardwareReading, usual: _Usual) -> Iterable[Finding]:
     where = f"{reading.node} {reading.gpu}"
-    for what, value, most in (
-        ("generation", reading.link_generation, reading.link_max_generation),
-        ("width", reading.link_width, reading.link_max_width),
+    idle = bool((reading.throttle_bits or 0) & _IDLE)
+    for what, field, most in (
+        ("generation", "link_generation", reading.link_max_generation),
+        ("width", "link_width", reading.link_max_width),
     ):
-        if value is not None and most is not None and value < most:
+        value, before = getattr(reading, field), usual.link(reading, field)
+        saves_power = idle and what == "generation"
+        if value is not None and most is not None and value < min(most, before or most) and not saves_power:
             text = f"PCIe link {what} {value} of {most} on {where}"
             yield Finding(Bottleneck.HARDWARE_DEGRADED, "LinkDegraded", where, text)
     unusual = (reading.throttle_bits or 0) & ~usual.bits
@@ -123,9 +172,28 @@ def _slow_rank(rank_step_s: Mapping[str, float], node_of: Mapping[str, str]) -> 
     behind = rank_step_s[slowest] / usual - 1
     if behind < _SLOW_RANK or max(others) > usual * (1 + _SLOW_RANK / 2):
         return []
-    where = f"{node_of[slowest]} {slowest}" if slowest in node_of else slowest
+    pod = slowest.partition(" ")[0]
+    where = f"{node_of[pod]} {slowest}" if pod in node_of else slowest
     text = f"rank {where} takes {per_cent(behind)} longer for a step than the median of the others"
     return [Finding(Bottleneck.STRAGGLER, "SlowRank", where, text)]
+
+
+def _moved(nodes: frozenset[str], usual: frozenset[str], now: Sequence[HardwareReading]) -> list[Finding]:
+    """Nodes on which the baseline was never held: what is slow may be theirs."""
+    new = sorted(nodes - usual) if usual else []
+    if not new:
+        return []
+    gpus = [f"{reading.node} {reading.gpu}" for reading in now if reading.node in new]
+    left = sorted(usual - nodes)
+    text = f"the run is on {_some(new)}, where it never held the baseline" + (
+        f" (before: {_some(left)})" if left else ""
+    )
+    return [Finding(Bottleneck.HARDWARE_DEGRADED, NODES_CHANGED, _some(gpus or new), text)]
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_MOST_NAMED])
+    return shown if len(names) <= _MOST_NAMED else f"{shown} and {len(names) - _MOST_NAMED} more"
 
 
 def _unmeasured(now: Sequence[HardwareReading]) -> Iterable[str]:

@@ -1,6 +1,7 @@
 """From the samples of many series to one reading per job and moment. Sources differ in how samples come, not here."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from statistics import fmean
@@ -45,6 +46,7 @@ class _Process:
     values: dict[str, float] = field(default_factory=dict)
     phase: Phase = Phase.UNKNOWN
     info: Mapping[str, str] = field(default_factory=dict)
+    rank: str = ""
 
 
 class Assembly:
@@ -117,6 +119,7 @@ def _note(process: _Process, kind: str, value: float, labels: Mapping[str, str])
     elif kind == INFO:
         told = {name: text for name, text in labels.items() if name in INFO_FIELDS and text}
         process.info = {**told, **process.info}
+        process.rank = labels.get("rank") or process.rank
     elif kind == SCRAPED_AT:
         process.scraped_s = value if process.scraped_s is None else max(process.scraped_s, value)
     elif kind == STEPS:
@@ -177,5 +180,14 @@ def _phase(processes: list[_Process]) -> Phase:
 
 
 def _rank_step_s(processes: list[_Process]) -> dict[str, float]:
+    """By pod; by pod and rank (or place) where a pod has several processes."""
     measured = [process for process in processes if STEP_TIME in process.values]
-    return {process.pod: process.values[STEP_TIME] for process in measured} if len(measured) > 1 else {}
+    if len(measured) < 2:
+        return {}
+    pods = Counter(process.pod for process in measured)
+    return {
+        process.pod if pods[process.pod] == 1 else f"{process.pod} rank {process.rank or place}": process.values[
+            STEP_TIME
+        ]
+        for place, process in enumerate(measured)
+    }

@@ -13,11 +13,15 @@ from mfu_operator.model.vitals import Symptom
 
 @dataclass(frozen=True, slots=True)
 class KnownGood:
-    """The last revision and images under which readings held the baseline, and when that was last seen."""
+    """The last revision and images under which readings held the baseline, on which nodes, and when that was last seen.
+
+    No nodes: not known (a run of very many, or what an older operator noted).
+    """
 
     revision: str | None
     images: tuple[str, ...]
     time_s: float
+    nodes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,8 +36,11 @@ def remember_known_good(world: World) -> Step | None:
     """Note revision and images once they have held the baseline long enough to be somebody's baseline."""
     found = known_good(world) if world.status.baseline is not None else None
     known = world.status.known_good
-    if found is None or (known is not None and (known.revision, known.images) == (found.revision, found.images)):
+    if found is None or (known is not None and replace(found, time_s=known.time_s) == known):
         return None
+    same = known is not None and (known.revision, known.images) == (found.revision, found.images)
+    if known is not None and same:
+        return Record(replace(world.status, known_good=replace(known, nodes=found.nodes)), ())
     event = Event("Normal", "KnownGood", f"revision {(found.revision or 'unknown')[:12]} holds the baseline")
     started_s = newest_start_s(world.workload.pods) if world.workload is not None else None
     baseline = world.status.baseline

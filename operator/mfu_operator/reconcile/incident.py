@@ -4,6 +4,7 @@ the person's answer to it, recovery."""
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from mfu_operator.detect.hardware import NODES_CHANGED
 from mfu_operator.detect.words import clock
 from mfu_operator.errors import AskPerson, Wait
 from mfu_operator.gitops.window import window
@@ -26,6 +27,19 @@ RUNBOOKS = {
     Bottleneck.STRAGGLER: "runbooks/straggler.md",
     Bottleneck.INCONCLUSIVE: "runbooks/inconclusive.md",
 }
+
+OF_THE_PROGRAM = frozenset(
+    {
+        "DataLoaderWorkers", "SmallMessages", "PrecisionLost", "ShapeChanged", "Recompute", "AttentionFallback",
+        "Unfused", "NewKernel", "Recompilation", "DebugInstrumentation", "Synchronisation", "ThreadOversubscription",
+        "PageableCopies", "Offload", "ExtraCopies",
+    }
+)  # fmt: skip
+"""Causes that show in what the program does (other kernels, calls, settings) and not in how long it takes: no node
+makes them, so they carry a proposal for a run that moved too."""
+
+EITHER = 0.5
+"""Confidence in a node where the run moved and nothing tells the node from a commit."""
 
 OBSERVED = 0.9
 """Confidence in a fault that was read off the hardware: seen, not inferred, and yet perhaps not the cause."""
@@ -78,26 +92,31 @@ def explain(world: World) -> Step | None:
     known = incident.profile
     if known is not None and known.account is not None:
         healthy = world.status.healthy_profile
-        found = outside_of_commits(world) or diagnose(known.account, healthy.account if healthy else None)
+        found = diagnose(known.account, healthy.account if healthy else None)
+        if known.account.gpu is not None and world.unmeasured:
+            told = f"hardware is not ruled out: {'; '.join(world.unmeasured)}"
+            found = replace(found, evidence=(*found.evidence, told))
     elif world.spec.profiling.mode is ProfilingMode.OFF:
         found = _inconclusive("spec.profiling.mode is Off, so no step was recorded")
     elif (known is None or known.failure is not None) and (because := profile.not_copied(world)) is not None:
         if not profile.settled(world):
             return None
-        found = outside_of_commits(world) or _inconclusive(f"MultiPodWorkload: {because}")
+        found = _inconclusive(f"MultiPodWorkload: {because}")
     elif known is not None and known.failure is not None and profile.exhausted(known):
         attempts, (reason, message) = known.attempt - known.earlier_attempts, known.failure
         found = _inconclusive(f"{attempts} profiling Jobs failed, the last with {reason}: {message}")
     else:
         return None
+    found = outside_of_commits(world) or _unless_moved(world, found)
     return _with(world, replace(incident, diagnosis=found), Event("Warning", "Diagnosed", _diagnosis_story(found)))
 
 
 def outside_of_commits(world: World) -> Diagnosis | None:
     """Hardware or a slow rank, where readings during the loss or the profile's own look at the GPUs show it."""
-    if world.findings:
-        first = world.findings[0]
-        told = tuple(f"{each.where}: {each.text}" for each in world.findings)
+    seen = [finding for finding in world.findings if finding.cause != NODES_CHANGED]
+    if seen:
+        first = seen[0]
+        told = tuple(f"{each.where}: {each.text}" for each in seen)
         return Diagnosis(first.bottleneck, first.cause, OBSERVED, told, runbook=RUNBOOKS[first.bottleneck])
     profile_now, healthy = opened(world).profile, world.status.healthy_profile
     usual = healthy.hardware if healthy is not None else ()
@@ -106,6 +125,20 @@ def outside_of_commits(world: World) -> Diagnosis | None:
         return None
     degraded = Bottleneck.HARDWARE_DEGRADED
     return Diagnosis(degraded, "HardwareFault", OBSERVED, told, runbook=RUNBOOKS[degraded])
+
+
+def _unless_moved(world: World, found: Diagnosis) -> Diagnosis:
+    """What was found, unless the run moved to other nodes and what was found may be theirs as well as a commit's."""
+    moved = next((finding for finding in world.findings if finding.cause == NODES_CHANGED), None)
+    if moved is None or found.cause in OF_THE_PROGRAM:
+        return found
+    return Diagnosis(
+        moved.bottleneck,
+        moved.cause,
+        EITHER,
+        (f"{moved.where}: {moved.text}", *found.evidence),
+        runbook=RUNBOOKS[moved.bottleneck],
+    )
 
 
 def confirm(world: World) -> Step | None:

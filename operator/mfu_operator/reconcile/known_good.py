@@ -15,6 +15,10 @@ CLOCK_SKEW_S = 2.0
 """A pod's start and a deployment are stamped to the second, by two clocks."""
 
 
+MOST_NODES = 512
+"""Names that are kept in a status: a run of more nodes has its move judged by a person."""
+
+
 def known_good(world: World) -> KnownGood | None:
     """Revision and images that hold the baseline now; None while that cannot be said.
 
@@ -33,12 +37,14 @@ def known_good(world: World) -> KnownGood | None:
     if world.judgement.last_usable_s is None or world.judgement.last_usable_s < speaks_from_s:
         return None
     images = tuple(sorted({image for pod in world.workload.pods for image in pod.images}))
+    nodes = tuple(sorted({pod.node for pod in world.workload.pods if pod.node is not None}))
+    nodes = nodes if len(nodes) <= MOST_NODES else ()
     if unseen:
-        return KnownGood(None, images, started_s)
+        return KnownGood(None, images, started_s, nodes)
     revision = revision_read(world.source, started_s) if world.source else None
     if world.source is not None and revision is None:
         return None
-    return KnownGood(revision, images, world.now_s)
+    return KnownGood(revision, images, world.now_s, nodes)
 
 
 def with_revision(baseline: Baseline, found: KnownGood, started_s: float) -> Baseline:

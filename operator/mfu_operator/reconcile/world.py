@@ -47,7 +47,8 @@ class World:
 
     `problem` is what kept this tick from measuring, `job_problem` from seeing the profiling Job, `source_problem` from
     learning where the configuration comes from, `answer_problem` from asking for the pull request. `findings`
-    explain the loss and lie outside of any commit. `symptoms` are what else is wrong; None: not known now.
+    explain the loss and lie outside of any commit, `unmeasured` is what of the hardware nobody measured. `symptoms` are
+    what else is wrong; None: not known now.
     """
 
     now_s: float
@@ -65,5 +66,6 @@ class World:
     source_problem: MfuError | None = None
     pull_request: PullRequest | None = None
     findings: tuple[Finding, ...] = ()
+    unmeasured: tuple[str, ...] = ()
     symptoms: tuple[Symptom, ...] | None = None
     answer_problem: MfuError | None = None

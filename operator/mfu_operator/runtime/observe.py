@@ -4,6 +4,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from mfu_operator.detect.comparable import differences
+from mfu_operator.detect.hardware import Ruling
 from mfu_operator.detect.record import record
 from mfu_operator.detect.workload_facts import facts_of
 from mfu_operator.errors import MfuError, Retry
@@ -96,11 +97,13 @@ def _measured(hands: Hands, world: World) -> World:
     latest = hands.sweep.latest(identity.uid)
     unlike = differences(spec.comparable, latest.info if latest else {}, facts)
     open_now = status.incident is not None
+    ruling = hands.sweep.ruling(identity.uid, nodes, _usual_nodes(status)) if open_now else Ruling()
     judgement = hands.sweep.judgement(identity.uid, world.now_s, unlike)
     return replace(
         world,
         recorded=_recorded(hands, world, since_s, unlike),
-        findings=hands.sweep.ruling(identity.uid, nodes).findings if open_now else (),
+        findings=ruling.findings,
+        unmeasured=ruling.unmeasured,
         symptoms=hands.sweep.symptoms(identity.uid, world.now_s),
         judgement=None if judgement is None else held_against(judgement, baseline, spec),
         problem=hands.sweep.source_problem(identity.uid),
@@ -118,6 +121,10 @@ def _recorded(
     if isinstance(recorded, Recording) and unlike:
         return replace(recorded, problem=f"not the baseline's job: {'; '.join(unlike)}")
     return recorded
+
+
+def _usual_nodes(status: Status) -> tuple[str, ...]:
+    return status.known_good.nodes if status.known_good is not None else ()
 
 
 def recording_since_s(spec: BaselineSpec, status: Status, now_s: float) -> float | None:

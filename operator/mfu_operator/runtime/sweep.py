@@ -12,14 +12,15 @@ source's history first, so that a restart of the operator loses no evidence.
 import logging
 import math
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from statistics import median
 from typing import Protocol, runtime_checkable
 
 from mfu_operator.detect.comparable import differences
 from mfu_operator.detect.evidence import State, advance, initial, reopened, resumed
-from mfu_operator.detect.hardware import Ruling, rule_out
+from mfu_operator.detect.hardware import Ruling, merged, rule_out
 from mfu_operator.detect.judge import judge
 from mfu_operator.detect.utilisation import mfu_problem, with_mfu
 from mfu_operator.detect.vitals import VitalSigns
@@ -56,6 +57,18 @@ _MOST_RECORDED = 50_000
 
 _EARLY_SHARE = 0.2
 """New baselines bring the next sweep forward, to a fifth of the interval: ten thousand at once do it a few times."""
+
+_USUAL_EVERY = 20
+"""What hardware usually reads is looked at in every twentieth sweep, of a twentieth of the baselines that hold theirs:
+each ten minutes, and ten thousand are one query more a sweep."""
+
+_BEFORE_LOSS_S = 600.0
+_MOST_LOOKS_BACK = 2
+"""Of a loss whose beginning this process did not see, the hardware of ten minutes before it is asked for: of losses
+that began within the same ten minutes together, and of two such spans a sweep."""
+
+_RANK_READINGS = 5
+"""A slow rank is told by the medians of its last readings: one noisy one names nobody."""
 
 _VITALS_EVERY = 4
 """Memory and streaks are looked at in every fourth sweep, of a quarter of the baselines each: ten thousand jobs are one
@@ -119,6 +132,9 @@ class _Watched:
     gates: dict[Gate, Sequence[Span]] = field(default_factory=dict)
     usual_hardware: tuple[HardwareReading, ...] | None = None
     hardware: tuple[HardwareReading, ...] = ()
+    looked: bool = False
+    """Whether the hardware was looked at since the loss, and what is usual of it before."""
+    ranks: tuple[Mapping[str, float], ...] = ()
     signs: VitalSigns = field(default_factory=VitalSigns)
     remembered: bool = False
     """Whether the history of its memory was read, so that its symptoms mean something."""
@@ -250,26 +266,30 @@ class Sweep:
             watched = self._watched.get(key)
             return watched.latest if watched else None
 
-    def ruling(self, key: str, node_of: Mapping[str, str] | None = None) -> Ruling:
+    def ruling(self, key: str, node_of: Mapping[str, str] | None = None, usual_nodes: Collection[str] = ()) -> Ruling:
         """What of the hardware explains the loss that is open now, against what was read while there was none.
 
         Args:
             key: names the baseline.
             node_of: node by pod, to name the slow rank's.
+            usual_nodes: the nodes on which the baseline was held; empty: not known.
         """
         with self._lock:
             watched = self._watched.get(key)
             if watched is None:
                 return rule_out(())
-            ranks = watched.readings[-1].rank_step_s if watched.readings else {}
+            ranks = _medians(watched.ranks)
             now, usual = watched.hardware, watched.usual_hardware or ()
-        return rule_out(now, usual, ranks, node_of)
+        return rule_out(now, usual, ranks, node_of, usual_nodes)
 
     def filled(self, key: str) -> bool:
-        """Whether the history of a baseline has been read, so that its judgement means something."""
+        """Whether the history of a baseline has been read, and with an incident open its hardware: what it judges and
+        rules out means something."""
         with self._lock:
             watched = self._watched.get(key)
-            return watched is not None and watched.filled
+            if watched is None or not watched.filled:
+                return False
+            return watched.looked or watched.incident_since_s is None
 
     def source_problem(self, key: str) -> MfuError | None:
         """What is wrong with a baseline's source; Wait(NoSeries) where it answers and has nothing of this job."""
@@ -350,6 +370,10 @@ class Sweep:
                 self._take(one, latest.get(_ref(one), ()))
         if isinstance(source, HardwareSource):
             self._look_at_hardware(source, current, now_s)
+        else:
+            with self._lock:
+                for one in current:
+                    one.looked = True
         self._look_at_vitals(source, current, now_s)
 
     def _look_at_vitals(self, source: Metrics, current: Sequence[_Watched], now_s: float) -> None:
@@ -393,22 +417,36 @@ class Sweep:
                 one.remembered = True
 
     def _look_at_hardware(self, source: HardwareSource, current: Sequence[_Watched], now_s: float) -> None:
-        """Once while a baseline holds, and at every sweep while it does not. No answer is no reading."""
-        wanted = [one for one in current if one.state.alarmed or (one.usual_hardware is None and one.readings)]
-        if not wanted:
-            return
+        """At every sweep of those with a loss, now and then of those that are well. No answer is no reading."""
+        slow = [one for one in current if one.state.alarmed]
+        well = [one for one in current[self._turn % _USUAL_EVERY :: _USUAL_EVERY] if _holds(one)]
+        unseen = [one for one in slow if one.usual_hardware is None and _began_s(one) is not None]
+        for at_s, group in _by_beginning(unseen):
+            self._note_usual(group, self._hardware(source, group, at_s))
+        found = self._hardware(source, [*slow, *well], now_s)
+        with self._lock:
+            for one in slow:
+                one.hardware = found.get(_ref(one), ())
+                one.looked = one.usual_hardware is not None or _began_s(one) is None
+        self._note_usual(well, found)
+
+    def _note_usual(
+        self, baselines: Sequence[_Watched], found: Mapping[WorkloadRef, tuple[HardwareReading, ...]]
+    ) -> None:
+        with self._lock:
+            for one in baselines:
+                one.usual_hardware = merged(one.usual_hardware or (), found.get(_ref(one), ()))
+
+    def _hardware(
+        self, source: HardwareSource, baselines: Sequence[_Watched], at_s: float
+    ) -> Mapping[WorkloadRef, tuple[HardwareReading, ...]]:
+        if not baselines:
+            return {}
         try:
-            found = source.hardware(sorted({_ref(one) for one in wanted}, key=_by_name), now_s)
+            return source.hardware(sorted({_ref(one) for one in baselines}, key=_by_name), at_s)
         except MfuError as problem:
             log.info("hardware metrics: %s: %s", problem.reason, problem.message)
-            found = {}
-        with self._lock:
-            for one in wanted:
-                gpus = found.get(_ref(one), ())
-                if one.state.alarmed:
-                    one.hardware = gpus
-                else:
-                    one.usual_hardware = gpus
+            return {}
 
     def _failed(self, source: Metrics, problem: MfuError, now_s: float) -> None:
         with self._lock:
@@ -452,11 +490,38 @@ class Sweep:
             for reading in fresh:
                 gates = _gates_at(watched, reading)
                 watched.state = advance(watched.state, reading, baseline, watched.spec.detection, gates)
+        seen = fresh[-1].rank_step_s
+        watched.ranks = (*watched.ranks[1 - _RANK_READINGS :], seen) if seen and watched.state.alarmed else ()
         if watched.recording_since_s is None:
             watched.readings = [fresh[-1]]
         else:
             kept = [reading for reading in fresh if not _gates_at(watched, reading)]
             watched.readings = (watched.readings + kept)[-_MOST_RECORDED:]
+
+
+def _holds(watched: _Watched) -> bool:
+    """Whether the run is at work and holds its baseline: what its hardware reads now is usual."""
+    state = watched.state
+    return not (state.alarmed or state.arming or state.gates or state.evidence_s > 0) and state.usable_s is not None
+
+
+def _began_s(watched: _Watched) -> float | None:
+    """When the loss began."""
+    return watched.state.onset_s if watched.state.onset_s is not None else watched.incident_since_s
+
+
+def _by_beginning(baselines: Sequence[_Watched]) -> list[tuple[float, list[_Watched]]]:
+    """Those whose losses began within the same span, with a time before it; only the first spans."""
+    spans: dict[int, list[_Watched]] = {}
+    for one in baselines:
+        spans.setdefault(int((_began_s(one) or 0.0) // _BEFORE_LOSS_S), []).append(one)
+    return [((span - 1) * _BEFORE_LOSS_S, spans[span]) for span in sorted(spans)[:_MOST_LOOKS_BACK]]
+
+
+def _medians(readings: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The median by rank, of the ranks that are in the last reading."""
+    latest = readings[-1] if readings else {}
+    return {rank: median(reading[rank] for reading in readings if rank in reading) for rank in latest}
 
 
 def _same_measure(

@@ -1,6 +1,7 @@
 from urllib.parse import parse_qs
 
 import httpx
+import pytest
 
 from mfu_operator.adapters.prometheus import PrometheusMetrics, PrometheusSources
 from mfu_operator.model.baseline import MetricsSource, WorkloadRef
@@ -41,6 +42,28 @@ def test_the_jobs_pod_is_the_exported_one_where_the_exporter_has_its_own() -> No
 
 def test_honoured_labels_and_the_longest_name_are_understood() -> None:
     assert list(hardware([(HONOURED | {"__name__": "DCGM_FI_DEV_XID_ERRORS"}, "79")])) == [OTHER]
+
+
+SCHEMES = [
+    ("link_generation", 5, ["DCGM_FI_DEV_PCIE_LINK_GEN"]),
+    ("link_max_generation", 5, ["DCGM_FI_DEV_PCIE_MAX_LINK_GEN"]),
+    ("link_width", 16, ["DCGM_FI_DEV_PCIE_LINK_WIDTH"]),
+    ("link_max_width", 16, ["DCGM_FI_DEV_PCIE_MAX_LINK_WIDTH"]),
+    ("throttle_bits", 4, ["DCGM_FI_DEV_CLOCK_THROTTLE_REASONS", "DCGM_FI_DEV_CLOCKS_EVENT_REASONS"]),
+    ("xid", 79, ["DCGM_FI_DEV_XID_ERRORS", "DCGM_FI_DEV_XID_ERROR"]),
+    ("ecc_errors", 2, ["DCGM_FI_DEV_ECC_DBE_VOL_TOTAL"]),
+    ("sm_active", 0.89, ["DCGM_FI_PROF_SM_ACTIVE", "DCGM_FI_PROF_SM_UTIL_RATIO"]),
+    ("tensor_active", 0.34, ["DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", "DCGM_FI_PROF_TENSOR_UTIL_RATIO"]),
+]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "name"),
+    [(field, value, name) for field, value, names in SCHEMES for name in names],
+)
+def test_every_field_is_read_under_each_of_its_names(field: str, value: float, name: str) -> None:
+    (reading,) = hardware([(EXPORTED | {"__name__": name}, str(value))])[JOB]
+    assert getattr(reading, field) == value
 
 
 def test_both_naming_schemes_give_the_same_reading() -> None:

@@ -1,4 +1,6 @@
-from mfu_operator.detect.hardware import rule_out
+import pytest
+
+from mfu_operator.detect.hardware import merged, rule_out
 from mfu_operator.model.diagnosis import Bottleneck
 from mfu_operator.model.series import HardwareReading
 
@@ -56,3 +58,55 @@ def test_ranks_that_all_slowed_down_are_no_stragglers() -> None:
 def test_what_was_not_measured_is_said_and_is_not_healthy() -> None:
     assert "not ruled out" in rule_out([]).unmeasured[0]
     assert rule_out([gpu(xid=None), gpu()]).unmeasured == ("XID errors not measured on 1 of 2 GPUs",)
+
+
+@pytest.mark.parametrize("field", ["link_generation", "link_width"])
+def test_a_link_that_was_no_better_while_the_baseline_held_explains_nothing(field: str) -> None:
+    slower = gpu(**{field: 4})
+    assert not rule_out([slower], [slower]).blocks
+    assert rule_out([gpu(**{field: 2})], [slower]).findings[0].cause == "LinkDegraded"
+
+
+def test_a_gpu_that_was_not_seen_before_is_held_against_those_that_were() -> None:
+    elsewhere = HardwareReading("node-9", "H200 3", link_generation=4, link_max_generation=5)
+    assert not rule_out([elsewhere], [gpu(link_generation=4)]).blocks
+    assert rule_out([elsewhere], [gpu()]).findings[0].where == "node-9 H200 3"
+
+
+def test_a_gpu_that_idles_may_save_power_on_its_link_and_not_on_its_width() -> None:
+    assert not rule_out([gpu(link_generation=1, throttle_bits=0x1)], [gpu()]).blocks
+    assert rule_out([gpu(link_width=8, throttle_bits=0x1)], [gpu()]).blocks
+
+
+def test_what_is_usual_is_every_bit_the_best_link_and_the_errors_as_they_are() -> None:
+    (usual,) = merged(
+        merged([], [gpu(throttle_bits=0x4, link_generation=1, xid=79, ecc_errors=1)]),
+        [gpu(throttle_bits=0x20, xid=13, ecc_errors=2)],
+    )
+    assert (usual.throttle_bits, usual.link_generation, usual.xid, usual.ecc_errors) == (0x24, 5, 13, 2)
+    (kept,) = merged([usual], [gpu(throttle_bits=None, xid=None, ecc_errors=None, link_generation=None)])
+    assert (kept.throttle_bits, kept.link_generation, kept.xid, kept.ecc_errors) == (0x24, 5, 13, 2)
+    assert len(merged([usual], [HardwareReading("node-9", "H200 3")])) == 2
+
+
+def test_a_slow_rank_of_many_in_one_pod_is_named_with_its_node() -> None:
+    ranks = {"gpt-0 rank 0": 1.0, "gpt-0 rank 1": 1.4, "gpt-0 rank 2": 1.0}
+    assert rule_out([], rank_step_s=ranks, node_of={"gpt-0": "node-7"}).findings[0].where == "node-7 gpt-0 rank 1"
+
+
+def test_nodes_that_are_new_are_named_with_their_gpus() -> None:
+    now = [HardwareReading("node-9", "H200 0", xid=0), HardwareReading("node-1", "H200 0", xid=0)]
+    (finding,) = rule_out(now, node_of={"a": "node-9", "b": "node-1"}, usual_nodes=["node-1", "node-2"]).findings
+    assert (finding.bottleneck, finding.cause) == (Bottleneck.HARDWARE_DEGRADED, "NodesChanged")
+    assert finding.where == "node-9 H200 0"
+    assert finding.text == "the run is on node-9, where it never held the baseline (before: node-2)"
+
+
+def test_fewer_of_the_same_nodes_and_nodes_that_nobody_noted_are_no_move() -> None:
+    assert not rule_out([], node_of={"a": "node-1"}, usual_nodes=["node-1", "node-2"]).blocks
+    assert not rule_out([], node_of={"a": "node-1"}, usual_nodes=[]).blocks
+
+
+def test_many_new_nodes_are_counted_and_not_listed() -> None:
+    nodes = {f"pod-{index}": f"node-{index:02}" for index in range(30)}
+    assert rule_out([], node_of=nodes, usual_nodes=["old"]).findings[0].where.endswith("and 22 more")

@@ -288,7 +288,7 @@ UNSEEN = {"source": None, "source_problem": Retry("ClusterUnreachable", "503")}
 def test_while_the_source_cannot_be_seen_the_pod_s_start_is_noted_and_finds_the_revision_later() -> None:
     noted = decide(world(KNOWN, **UNSEEN))
     assert isinstance(noted, Record)
-    assert noted.status.known_good == KnownGood(None, (worlds.IMAGE,), worlds.STARTED_S)
+    assert noted.status.known_good == KnownGood(None, (worlds.IMAGE,), worlds.STARTED_S, ("node-1",))
     assert decide(world(noted.status, **UNSEEN)) is None
     learnt = decide(world(noted.status))
     assert isinstance(learnt, Record)

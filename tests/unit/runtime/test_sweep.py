@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from mfu_operator.detect.record import record
-from mfu_operator.errors import Retry, Stall
+from mfu_operator.errors import MfuError, Retry, Stall
 from mfu_operator.model.baseline import (
     Baseline,
     BaselineSpec,
@@ -259,31 +259,141 @@ def test_a_source_that_answers_without_this_job_says_no_series(bench: Bench) -> 
 
 
 class WithHardware(MetricsDouble):
-    """A source that knows one GPU, whose link is what `width` says."""
+    """A source that knows one GPU, whose link is what `width` says; `at` notes when it was asked about."""
 
-    width = 16
-    looks = 0
+    def __init__(self) -> None:
+        super().__init__()
+        self.width, self.bits = 16, 4
+        self.at: list[float] = []
+        self.fails_for: MfuError | None = None
 
     def hardware(
         self, workloads: Sequence[WorkloadRef], now_s: float
     ) -> Mapping[WorkloadRef, tuple[HardwareReading, ...]]:
-        self.looks += 1
-        gpu = HardwareReading("node-1", "H200 0", link_width=self.width, link_max_width=16, throttle_bits=4)
+        self.at.append(now_s)
+        if self.fails_for is not None:
+            raise self.fails_for
+        gpu = HardwareReading("node-1", "H200 0", link_width=self.width, link_max_width=16, throttle_bits=self.bits)
         return dict.fromkeys(workloads, (gpu,))
 
 
-def test_hardware_is_looked_at_once_while_all_is_well_and_while_an_incident_is_open(bench: Bench) -> None:
+@pytest.fixture
+def hardware(bench: Bench) -> WithHardware:
     source = WithHardware()
     bench.metrics = source
     bench.sources = SourcesDouble(source)
     bench.sweep = bench.another()
+    return source
+
+
+def causes(bench: Bench) -> list[str]:
+    return [finding.cause for finding in bench.sweep.ruling("uid").findings]
+
+
+def test_hardware_is_looked_at_now_and_then_while_all_is_well_and_always_with_a_loss(
+    bench: Bench, hardware: WithHardware
+) -> None:
     bench.sweep.register("uid", SPEC, BASELINE)
-    bench.run(30)
-    assert source.looks == 1
-    assert not bench.sweep.ruling("uid").blocks
-    source.width = 8
+    bench.run(60)
+    assert 5 <= len(hardware.at) <= 6
+    assert causes(bench) == []
+    hardware.width = 8
     bench.run(15, loss=0.2)
     assert bench.sweep.ruling("uid").findings[0].text == "PCIe link width 8 of 16 on node-1 H200 0"
+    looks = len(hardware.at)
+    bench.run(5, loss=0.2)
+    assert len(hardware.at) == looks + 10
+
+
+def test_what_a_run_reads_before_it_is_at_work_is_not_usual(bench: Bench, hardware: WithHardware) -> None:
+    """Idle at the start, at its power cap in every healthy minute after: no fault when it is slow."""
+    hardware.bits = 0x1
+    bench.sweep.register("uid", SPEC, BASELINE)
+    bench.run(1)
+    hardware.bits = 0x4
+    bench.run(60)
+    bench.run(15, loss=0.2)
+    assert causes(bench) == []
+
+
+def test_a_bit_that_comes_and_goes_in_healthy_hours_is_usual(bench: Bench, hardware: WithHardware) -> None:
+    bench.sweep.register("uid", SPEC, BASELINE)
+    bench.run(20)
+    hardware.bits = 0x24
+    bench.run(20)
+    hardware.bits = 0x4
+    bench.run(20)
+    hardware.bits = 0x20
+    bench.run(15, loss=0.2)
+    assert causes(bench) == []
+    hardware.bits = 0x80
+    bench.run(1, loss=0.2)
+    assert causes(bench) == ["Throttled"]
+
+
+def test_after_a_restart_with_a_loss_the_hardware_of_the_time_before_it_is_asked_for(
+    bench: Bench, hardware: WithHardware
+) -> None:
+    bench.run(30)
+    onset_s = bench.now_s
+    bench.run(30, loss=0.2)
+    bench.sweep.register("uid", SPEC, BASELINE, incident_since_s=onset_s)
+    assert not bench.sweep.filled("uid")
+    bench.sweep.run_once()
+    assert bench.sweep.filled("uid")
+    before_s, now_s = hardware.at
+    assert now_s == bench.now_s
+    assert onset_s - 1200 <= before_s < onset_s
+
+
+def test_no_ruling_is_given_before_the_hardware_was_looked_at(bench: Bench, hardware: WithHardware) -> None:
+    """Three losses that began hours apart: two of them are looked back upon in one sweep, the third in the next."""
+    began_s = bench.now_s
+    bench.run(30, swept=False)
+    for index in range(3):
+        spec = replace(SPEC, workload=replace(JOB, name=f"job-{index}"))
+        bench.sweep.register(str(index), spec, BASELINE, incident_since_s=began_s - 7200 * index)
+    bench.sweep.run_once()
+    assert [bench.sweep.filled(str(index)) for index in range(3)].count(True) == 2
+    bench.sweep.run_once()
+    assert all(bench.sweep.filled(str(index)) for index in range(3))
+
+
+def test_hardware_that_cannot_be_read_holds_nothing_up(bench: Bench, hardware: WithHardware) -> None:
+    hardware.fails_for = Retry("PrometheusUnavailable", "too many samples")
+    bench.run(30)
+    bench.sweep.register("uid", SPEC, BASELINE, incident_since_s=bench.now_s - 600)
+    bench.sweep.run_once()
+    assert bench.sweep.filled("uid")
+    assert "not ruled out" in bench.sweep.ruling("uid").unmeasured[0]
+
+
+def test_a_slow_rank_is_told_by_the_median_of_its_last_readings(bench: Bench) -> None:
+    def run(minutes: float, slow_s: float) -> None:
+        for _ in range(round(minutes * 2)):
+            bench.now_s += 30
+            ranks = {"gpt-0": 2.0, "gpt-1": 2.0, "gpt-2": slow_s, "gpt-3": 2.02}
+            reading = Reading(bench.now_s, {Signal.MFU: 0.36}, incarnation="a", rank_step_s=ranks)
+            bench.metrics.add(JOB, reading)
+            bench.sweep.run_once()
+
+    bench.sweep.register("uid", SPEC, BASELINE)
+    bench.run(30)
+    run(20, slow_s=2.0)
+    assert causes(bench) == []
+    run(0.5, slow_s=2.6)
+    assert causes(bench) == []
+    run(2, slow_s=2.6)
+    (finding,) = bench.sweep.ruling("uid", {"gpt-2": "node-7"}).findings
+    assert (finding.cause, finding.where) == ("SlowRank", "node-7 gpt-2")
+
+
+def test_a_run_on_a_node_where_it_never_held_the_baseline_is_told(bench: Bench) -> None:
+    bench.sweep.register("uid", SPEC, BASELINE)
+    bench.run(30)
+    ruling = bench.sweep.ruling("uid", {"gpt-0": "node-1", "gpt-1": "node-7"}, ("node-1", "node-2"))
+    assert [(finding.cause, finding.where) for finding in ruling.findings] == [("NodesChanged", "node-7")]
+    assert not bench.sweep.ruling("uid", {"gpt-0": "node-1"}, ()).blocks
 
 
 class WithVitals(MetricsDouble):
