@@ -22,7 +22,9 @@ from tests.support.synthetic.nsys_file import SCHEMAS, NsysFile
 Loops = Loop | tuple[Loop, ...]
 """One loop, or one for each of several ranks."""
 
-Pair = tuple[Loops, Loops]
+Pair = tuple[Loops | None, Loops]
+"""Before and after; None before where there is no baseline."""
+
 NOTHING = "nothing"
 TF32 = "void cutlass::Kernel<cutlass_80_tensorop_s1688gemm_128x128_16x4_nn_align4>(int)"
 
@@ -66,11 +68,9 @@ def answer(name: str, seed: int) -> Answer:
     first = dice.choice(versions)
     second = dice.choice([one for one in versions if one != first]) if family.other_version else first
     with tempfile.TemporaryDirectory(prefix="mfu-accuracy-") as folder:
-        paths = [
-            _recorded(loops, family, form, version, Path(folder) / str(index), dice)
-            for index, (loops, version) in enumerate(((before, first), (after, second)))
-        ]
-        found = diagnose(profile([paths[1]]), profile([paths[0]]))
+        now = profile([_recorded(after, family, form, second, Path(folder) / "after", dice)])
+        baseline = before and profile([_recorded(before, family, form, first, Path(folder) / "before", dice)])
+        found = diagnose(now, baseline or None)
     return Answer(name, said(found.bottleneck.value if found.bottleneck else None, found.cause))
 
 
@@ -321,6 +321,32 @@ def _ranks_take_turns(dice: random.Random) -> Pair:
 
 CALM = frozenset({NOTHING})
 
+
+def _small(cause: str) -> Callable[[random.Random], Pair]:
+    def pair(dice: random.Random) -> Pair:
+        loop = replace(healthy(dice, cause), step_noise=0.02)
+        return loop, faulty(loop, cause, 0.008)
+
+    return pair
+
+
+def _alone(cause: str) -> Callable[[random.Random], Pair]:
+    """A fault of 1.5 times the rest of the step, and no baseline."""
+
+    def pair(dice: random.Random) -> Pair:
+        return None, faulty(healthy(dice, cause), cause, 1.5)
+
+    return pair
+
+
+def _every_second(dice: random.Random) -> Pair:
+    loop = healthy(dice)
+    lost = dice.uniform(0.1, 0.3) * step_us(loop)
+    return loop, replace(
+        loop, input_by_step=tuple(loop.input_us + (lost if index % 2 else 0.0) for index in range(loop.steps))
+    )
+
+
 NO_EFFECT = {"LostOverlap": CALM}
 """Where the host is the limit, a serial bucket costs nothing."""
 
@@ -381,6 +407,24 @@ FAMILIES: tuple[Family, ...] = (
     Family("unfused where the host is the limit", _unfused_host_bound, frozenset({label("LaunchOverhead")})),
     Family("Python work on a noisy host", _noisy_host, frozenset({label("PythonOverhead")})),
     Family(".cpu() of much", _large_cpu, frozenset({label("ExtraCopies")})),
+    *(
+        Family(f"{cause} of 0.8 %, steps vary by 2 %", _small(cause), CALM)
+        for cause in ("DataLoaderWorkers", "SlowLink", "NewKernel", "Throttled", "PythonOverhead", "ExtraCopies")
+    ),
+    Family(
+        "loads for itself half of the step, no baseline",
+        _alone("DataLoaderWorkers"),
+        frozenset({label("DataLoaderWorkers")}),
+    ),
+    Family("compiles half of the step, no baseline", _alone("Recompilation"), frozenset({label("Recompilation")})),
+    Family("allocates half of the step, no baseline", _alone("Allocator"), frozenset({label("Allocator")})),
+    Family("copies half of the step, no baseline", _alone("PageableCopies"), frozenset({label("PageableCopies")})),
+    Family(
+        "collectives half of the step, no baseline",
+        _alone("ExposedCollectives"),
+        frozenset({label("ExposedCollectives")}),
+    ),
+    Family("input every second step", _every_second, frozenset({label("PrefetchBursts")})),
     Family("four even ranks", _even_ranks, CALM),
     Family("four ranks take turns in being late", _ranks_take_turns, frozenset({"Straggler/None"})),
     *(

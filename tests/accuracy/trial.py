@@ -20,12 +20,13 @@ EVERY_FAULT = {**FAULTS, **RANK_FAULTS}
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was switched on and what was named; None where nothing was."""
+    """What was switched on and what was named; None where nothing was. `cost` is the fault's part of a step without
+    noise."""
 
     cause: str
     found: str | None
     bottleneck: str | None
-    grown: float
+    cost: float
 
     @property
     def right(self) -> bool:
@@ -88,7 +89,7 @@ def attempt_ranks(cause: str, size: float, form: str, seed: int) -> Outcome:
     found = diagnose(now, baseline)
     named = found.cause if now.facts.get("slowestRank") == slow else "another rank"
     bottleneck = found.bottleneck.value if found.bottleneck else None
-    return Outcome(cause, named if bottleneck else None, bottleneck, now.mean_ns / baseline.mean_ns - 1)
+    return Outcome(cause, named if bottleneck else None, bottleneck, step_us(faulty) / step_us(healthy) - 1)
 
 
 def recorded_ranks(loops: Sequence[Loop], form: str, version: str, folder: Path, dice: random.Random) -> Path:
@@ -117,7 +118,7 @@ def attempt(cause: str, size: float, form: str, seed: int) -> Outcome:
         now, baseline = profile([after]), profile([before])
     found = diagnose(now, baseline)
     bottleneck = found.bottleneck.value if found.bottleneck else None
-    return Outcome(cause, found.cause, bottleneck, now.mean_ns / baseline.mean_ns - 1)
+    return Outcome(cause, found.cause, bottleneck, step_us(faulty) / step_us(healthy) - 1)
 
 
 def _recorded(loop: Loop, form: str, version: str, path: Path, seed: int) -> Path:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mfu_operator.model.trace import Ints, Spans, Trace
+from mfu_operator.model.trace import Flags, Ints, Spans, Trace
 from mfu_operator.trace import intervals
 from mfu_operator.trace.accounting import on_thread
 from mfu_operator.trace.distinct import distinct, used
@@ -18,7 +18,7 @@ from mfu_operator.trace.steps import Steps
 Facts = dict[str, float | str]
 
 PEAK = 3.0
-"""Times the median wait: a step that waits longer stands out."""
+"""Times the wait of the lower quarter of steps: a step that waits longer stands out, be it every second one."""
 
 LEAST_READING = 0.01
 """Of the steps: a thread that is in calls to files for longer is a loader's."""
@@ -44,6 +44,7 @@ def input_facts(trace: Trace, steps: Steps, counted: Sequence[int]) -> Facts:
     facts |= _operators(trace, steps, counted, input_times)
     if len(trace.os_calls):
         facts |= _os_facts(trace, steps, counted, input_times)
+    facts |= _marked_parts(trace, steps, counted)
     others = _loading_threads(trace, steps)
     if len(trace.os_calls) or others:
         facts["loaderThreads"] = float(others)
@@ -82,7 +83,7 @@ def _per_step(lengths: Ints) -> Facts:
 
 def rhythm(lengths: Ints) -> int | None:
     """Every how many steps a long wait comes, where it comes at least twice, evenly, and not between."""
-    peaks = np.flatnonzero(lengths > PEAK * max(float(np.median(lengths)), lengths.max() / 10))
+    peaks = np.flatnonzero(lengths > PEAK * max(float(np.quantile(lengths, 0.25)), lengths.max() / 10))
     distances = distinct(np.diff(peaks))
     if len(peaks) < 2 or len(distances) != 1 or distances[0] < 2:
         return None
@@ -106,6 +107,26 @@ def _operators(trace: Trace, steps: Steps, counted: Sequence[int], input_times: 
     start, end = _windows(steps, counted)
     own = float(intervals.within(busy, start, end).mean())
     return {"inputOwnNs": own, "inputBlockedNs": float(intervals.within(input_times, start, end).mean()) - own}
+
+
+def _marked_parts(trace: Trace, steps: Steps, counted: Sequence[int]) -> Facts:
+    """What ranges on any thread name as reading from a store or as a transform, each innermost one by itself."""
+    facts: Facts = {}
+    for word in ("store", "transform"):
+        marked = select(trace.ranges, trace.names, "mark", word)
+        marked = marked.where(in_steps(marked, steps, counted))
+        if len(marked):
+            facts[f"{word}Ns"] = float((marked.end - marked.start).sum()) / len(counted)
+    return facts
+
+
+def in_steps(spans: Spans, steps: Steps, counted: Sequence[int]) -> Flags:
+    """Whether each span starts in a counted step."""
+    index = np.searchsorted(steps.start, spans.start, side="right") - 1
+    wanted = np.zeros(len(steps) + 1, dtype=np.bool_)
+    wanted[list(counted)] = True
+    inside: Flags = (index >= 0) & wanted[index] & (spans.start < steps.end[np.maximum(index, 0)])
+    return inside
 
 
 def _os_facts(trace: Trace, steps: Steps, counted: Sequence[int], input_times: TimeSet) -> Facts:

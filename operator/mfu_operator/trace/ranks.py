@@ -21,6 +21,7 @@ from mfu_operator.trace.accounting import COMMUNICATION
 from mfu_operator.trace.answer import Ranks
 from mfu_operator.trace.case import milliseconds
 from mfu_operator.trace.device_facts import in_counted
+from mfu_operator.trace.distinct import distinct
 from mfu_operator.trace.steps import Steps
 
 AGREE_NS = 50_000
@@ -67,7 +68,7 @@ class Collectives:
     @property
     def counted_names(self) -> tuple[str, ...]:
         """The names of the steps that issued any."""
-        return tuple(self.step_names[index] for index in np.unique(self.step))
+        return tuple(self.step_names[index] for index in distinct(self.step))
 
 
 def collectives(trace: Trace, ops: DeviceOps, steps: Steps) -> Collectives:

@@ -12,6 +12,9 @@ SLOWER = 0.75
 LEAST_SLOWER = 0.02
 """Of the median operator: less is noise."""
 
+GRAPH_LOST = 1.5
+"""Times the launch calls for as many kernels: graphs launched them before."""
+
 LEAST_LAUNCHES = 0.03
 """Of the launches: fewer more are noise."""
 
@@ -58,6 +61,16 @@ def _launches(case: Case) -> Evidence:
     if now is None or not before or now / before - 1 < max(LEAST_LAUNCHES, MOST * _growth(case)):
         return ()
     return (case.change("kernels launched per step", "kernelCalls"),)
+
+
+def _launches_one_by_one(case: Case) -> Evidence:
+    """As many kernels, by many more calls: a graph launched them together."""
+    if not case.same("kernelCalls", 0.1) or not case.grew("launchCalls", GRAPH_LOST):
+        return ()
+    return (
+        case.change("launch calls per step", "launchCalls"),
+        case.change("for as many kernels", "kernelCalls"),
+    )
 
 
 def _growth(case: Case) -> float:
@@ -114,9 +127,9 @@ CAUSES = (
     Cause(
         "LaunchOverhead",
         Bottleneck.HOST_BOUND,
-        needs="more kernels launched per step, by at least half of the share that the step lost",
-        contradicted_by="as many kernels as before",
-        evidence=_launches,
+        needs="more kernels launched, by at least half of the share that the step lost; or more calls for as many",
+        contradicted_by="as many kernels as before, by as many calls",
+        evidence=lambda case: _launches(case) or _launches_one_by_one(case),
         advice=("restore CUDA graphs, the compiler or the fused optimizer", "make the batch larger"),
     ),
     Cause(

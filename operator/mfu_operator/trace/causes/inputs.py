@@ -11,7 +11,8 @@ MUCH_OF_INPUT = 0.5
 """Of the input time: what explains more than this explains it."""
 
 OWN_STORE = ("inputBlockedNs", "inputNetworkNs", "inputPollNs", "inputFileNs")
-WORKERS_STORE = ("loadNetworkNs", "loadFileNs")
+WORKERS_STORE = ("loadNetworkNs", "loadFileNs", "storeNs")
+COMPUTING = ("inputOwnNs", "loadOwnNs", "transformNs")
 SAME_STORE = 0.25
 """Of the wait for the store, and of the input's growth: a change by less is none."""
 
@@ -106,7 +107,7 @@ def _transform(case: Case) -> Evidence:
         return ()
     if _own_growth(case) < MUCH_OF_INPUT * case.growth("idleInput"):
         return _not_the_store(case)
-    name = max(("inputOwnNs", "loadOwnNs"), key=case.more)
+    name = max(COMPUTING, key=case.more)
     return (case.change(f"computing in the loader ({_words(name)}) per step", name),)
 
 
@@ -125,10 +126,12 @@ def _not_the_store(case: Case) -> Evidence:
 
 
 def _own_growth(case: Case) -> float:
-    return max(case.more(name) for name in ("inputOwnNs", "loadOwnNs"))
+    return max(case.more(name) for name in COMPUTING)
 
 
 def _words(name: str) -> str:
+    if name in ("storeNs", "transformNs"):
+        return "by the names of ranges"
     place = "training thread" if name.startswith("input") else "loader threads"
     kinds = {"Blocked": "blocked", "Network": "network", "Poll": "poll", "File": "files", "Own": "own work"}
     return f"{place}, {next(word for key, word in kinds.items() if key in name)}"
