@@ -1,15 +1,22 @@
 """What every source of readings does, on the real Prometheus and on the double."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 
+from mfu_operator.adapters.metric_names import names_of
 from mfu_operator.adapters.prometheus import PrometheusSources
-from mfu_operator.model.baseline import MetricsSource, Signal, WorkloadRef
+from mfu_operator.adapters.scrape import PodMetrics, Target
+from mfu_operator.errors import Retry
+from mfu_operator.model.baseline import MetricsSource, PodScrape, Signal, WorkloadRef
 from mfu_operator.model.series import Phase, Reading
-from mfu_operator.ports import Metrics
+from mfu_operator.model.workload import PodEndpoint
+from mfu_operator.ports import Credentials, Metrics
+from tests.support.certificates import Authority
 from tests.support.metrics_double import MetricsDouble
-from tests.support.prometheus_server import available, sample, serving
+from tests.support.metrics_page import TEXT
+from tests.support.prometheus_server import Guard, available, sample, serving
 
 BEGIN_S = 1_700_000_000.0
 EVERY_S = 15.0
@@ -21,6 +28,8 @@ JOB = WorkloadRef("batch/v1", "Job", "team-a", "gpt")
 SAME_NAME_ELSEWHERE = WorkloadRef("batch/v1", "Job", "team-b", "gpt")
 SET = WorkloadRef("jobset.x-k8s.io/v1alpha2", "JobSet", "team-a", "llama")
 ABSENT = WorkloadRef("batch/v1", "Job", "team-a", "absent")
+PASSWORD = "reading"
+PASSWORD_BCRYPT = "$2b$04$abcdefghijklmnopqrstuunlU.WldpuNAbnWBAkfWLvuSdDznuaLO"
 INFO = {"model": "gpt-7b", "gpu": "H100", "world_size": "2", "global_batch": "256"}
 
 
@@ -83,13 +92,88 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Metrics]:
         yield PrometheusSources(MetricsSource(address=address)).open(MetricsSource(), None)
 
 
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Metrics]:
+    """The same behind TLS of a private authority, which asks for a client certificate, a user and a password."""
+    if not available():
+        pytest.skip("prometheus and promtool are not installed")
+    authority = Authority(tmp_path_factory.mktemp("authority"))
+    client = authority.issue("client")
+    guard = Guard(authority.issue("server"), authority.certificate, "operator", PASSWORD_BCRYPT)
+    credentials = Credentials(
+        "operator",
+        PASSWORD,
+        authority.certificate.read_text(),
+        client.certificate.read_text(),
+        client.key.read_text(),
+    )
+    with serving(_families(), tmp_path_factory.mktemp("guarded"), guard) as address:
+        source = MetricsSource(address=address)
+        yield PrometheusSources(MetricsSource()).open(source, credentials)
+        with pytest.raises(Retry, match="certificateSecretRef"):
+            PrometheusSources(MetricsSource()).open(source, Credentials(ca=credentials.ca)).latest([JOB], BEGIN_S)
+        stranger = replace(credentials, password="wrong")
+        with pytest.raises(Retry, match="answered 401"):
+            PrometheusSources(MetricsSource()).open(source, stranger).latest([JOB], BEGIN_S)
+
+
+class PodsThen:
+    """Pods whose pages are as they were at a scrape of the past: a page itself shows the present alone."""
+
+    def __init__(self) -> None:
+        self._at_s = 0.0
+        endpoints = {
+            workload: tuple(PodEndpoint(pod, f"{pod}.pods") for pod in pods) for workload, (_, pods) in RUNS.items()
+        }
+        self._metrics = PodMetrics(
+            PodScrape((9400,)), names_of(MetricsSource()), lambda refs: endpoints, lambda: self._at_s, self._page
+        )
+
+    def latest(self, workloads: Sequence[WorkloadRef], now_s: float) -> Mapping[WorkloadRef, tuple[Reading, ...]]:
+        """As the scrape before then had it."""
+        self._at_s = BEGIN_S + OFFSET_S + EVERY_S * self._scrape(now_s)
+        return self._metrics.latest(workloads, now_s)
+
+    def history(
+        self, workloads: Sequence[WorkloadRef], start_s: float, end_s: float, step_s: float
+    ) -> Mapping[WorkloadRef, tuple[Reading, ...]]:
+        """Nothing."""
+        return self._metrics.history(workloads, start_s, end_s, step_s)
+
+    def _scrape(self, now_s: float) -> int:
+        return int((now_s - BEGIN_S - OFFSET_S) // EVERY_S)
+
+    def _page(self, target: Target) -> tuple[str, str]:
+        index = self._scrape(self._at_s)
+        mfus, pods = RUNS[target.workload]
+        mfu = mfus[pods.index(target.pod)]
+        lines = [
+            sample(name, labels, value, self._at_s).rsplit(" ", 1)[0]
+            for name, labels, value in _scraped({}, mfu, index)
+            if index >= 0
+        ]
+        return TEXT, "\n".join(lines) + "\n"
+
+
+@pytest.fixture
+def pods() -> Metrics:
+    return PodsThen()
+
+
 @pytest.fixture
 def double() -> Metrics:
     return MetricsDouble({workload: _readings(mfus, pods, INFO) for workload, (mfus, pods) in RUNS.items()})
 
 
-@pytest.fixture(params=["prometheus", "double"])
+@pytest.fixture(params=["prometheus", "guarded", "pods", "double"])
 def metrics(request: pytest.FixtureRequest) -> Metrics:
+    source: Metrics = request.getfixturevalue(request.param)
+    return source
+
+
+@pytest.fixture(params=["prometheus", "guarded", "double"])
+def with_history(request: pytest.FixtureRequest) -> Metrics:
+    """Sources that remember: a pod's page does not."""
     source: Metrics = request.getfixturevalue(request.param)
     return source
 
@@ -137,9 +221,9 @@ def test_a_time_without_scrapes_is_empty(metrics: Metrics) -> None:
     assert metrics.latest([JOB], BEGIN_S - 3600) == {}
 
 
-def test_history_holds_each_scrape_once_and_the_oldest_first(metrics: Metrics) -> None:
+def test_history_holds_each_scrape_once_and_the_oldest_first(with_history: Metrics) -> None:
     end_s = BEGIN_S + SCRAPES * EVERY_S
-    readings = metrics.history([JOB], BEGIN_S, end_s, 5.0)[JOB]
+    readings = with_history.history([JOB], BEGIN_S, end_s, 5.0)[JOB]
     times = [reading.time_s for reading in readings]
     assert times == pytest.approx([BEGIN_S + OFFSET_S + EVERY_S * index for index in range(SCRAPES)])
     assert [reading.step for reading in readings] == [10.0 * index for index in range(SCRAPES)]

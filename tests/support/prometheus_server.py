@@ -1,21 +1,49 @@
 """A real Prometheus over a database made of given samples: no scraping, no waiting."""
 
+import json
 import shutil
 import socket
 import subprocess
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
+from tests.cluster.state import cache_dir
+from tests.support.certificates import Pair
 
 READY_S = 60.0
 
 
 def available() -> bool:
-    """Whether the server and its tool are installed."""
-    return all(shutil.which(name) is not None for name in ("prometheus", "promtool"))
+    """Whether the server and its tool are there: built for the cluster before, or installed."""
+    return all(_program(name) is not None for name in ("prometheus", "promtool"))
+
+
+def _program(name: str) -> str | None:
+    built = sorted(cache_dir().glob(f"bin/prometheus-*/{name}"), key=lambda path: path.stat().st_mtime)
+    return str(built[-1]) if built else shutil.which(name)
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """What a server asks of its clients: TLS with a certificate of theirs, a user and a password (bcrypt)."""
+
+    server: Pair
+    client_authority: Path
+    user: str
+    password_bcrypt: str
+
+    def written(self) -> str:
+        """As Prometheus' web configuration has it."""
+        tls = {
+            "cert_file": str(self.server.certificate),
+            "key_file": str(self.server.key),
+            "client_auth_type": "RequireAndVerifyClientCert",
+            "client_ca_file": str(self.client_authority),
+        }
+        return json.dumps({"tls_server_config": tls, "basic_auth_users": {self.user: self.password_bcrypt}})
 
 
 def sample(name: str, labels: Mapping[str, str], value: float, time_s: float) -> str:
@@ -25,44 +53,49 @@ def sample(name: str, labels: Mapping[str, str], value: float, time_s: float) ->
 
 
 @contextmanager
-def serving(families: Iterable[tuple[str, str, Iterable[str]]], folder: Path) -> Iterator[str]:
+def serving(
+    families: Iterable[tuple[str, str, Iterable[str]]], folder: Path, guard: Guard | None = None
+) -> Iterator[str]:
     """Yield the address of a server whose database holds `families`: (name, type, lines of `sample`)."""
+    server, tool = _program("prometheus"), _program("promtool")
+    assert server is not None
+    assert tool is not None
     exposition, data = folder / "samples.om", folder / "data"
     with exposition.open("w") as file:
         for family, kind, lines in families:
             file.write(f"# TYPE {family} {kind}\n")
             file.writelines(lines)
         file.write("# EOF\n")
-    command = ["promtool", "tsdb", "create-blocks-from", "openmetrics", str(exposition), str(data)]
+    command = [tool, "tsdb", "create-blocks-from", "openmetrics", str(exposition), str(data)]
     subprocess.run(command, check=True, capture_output=True)
     (folder / "empty.yml").write_text("global: {}\n")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
     arguments = [
-        "prometheus",
+        server,
         f"--config.file={folder / 'empty.yml'}",
         f"--storage.tsdb.path={data}",
         "--storage.tsdb.retention.time=100y",
         f"--web.listen-address={address}",
     ]
+    if guard is not None:
+        (folder / "web.yml").write_text(guard.written())
+        arguments.append(f"--web.config.file={folder / 'web.yml'}")
     with (folder / "log").open("w") as log:
         process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=log)
     try:
-        _wait_until_ready(f"http://{address}", process, folder / "log")
-        yield f"http://{address}"
+        _wait_until_ready(folder / "log", process)
+        yield f"{'http' if guard is None else 'https'}://{address}"
     finally:
         process.terminate()
         process.wait(20)
 
 
-def _wait_until_ready(address: str, process: "subprocess.Popen[bytes]", log: Path) -> None:
+def _wait_until_ready(log: Path, process: "subprocess.Popen[bytes]") -> None:
     deadline = time.monotonic() + READY_S
     while time.monotonic() < deadline and process.poll() is None:
-        try:
-            if httpx.get(f"{address}/-/ready", timeout=2, trust_env=False).status_code == httpx.codes.OK:
-                return
-        except httpx.TransportError:
-            pass
+        if "Server is ready to receive web requests" in log.read_text():
+            return
         time.sleep(0.1)
     raise AssertionError(f"prometheus did not become ready: {log.read_text()[-2000:]}")

@@ -183,7 +183,7 @@ class PrometheusMetrics:
     ) -> Mapping[WorkloadRef, tuple[Vitals, ...]]:
         """The least memory of each step of a span, oldest first; a bounded number of queries for all together."""
         owner_of = _owners(workloads, self.names)
-        span = {"start": f"{start_s:.3f}", "end": f"{end_s:.3f}", "step": f"{step_s:g}"}
+        span = {"start": self._there(start_s), "end": self._there(end_s), "step": f"{step_s:g}"}
         found: dict[WorkloadRef, dict[float, VitalAssembly]] = {}
         for start in range(0, len(workloads), HISTORY_CHUNK):
             promql = self._floors_query(workloads[start : start + HISTORY_CHUNK], step_s)
@@ -193,7 +193,7 @@ class PrometheusMetrics:
                     continue
                 moments = found.setdefault(owner, {})
                 for at_s, value in row.points():
-                    moments.setdefault(at_s, VitalAssembly()).add(
+                    moments.setdefault(at_s - self.ahead_s, VitalAssembly()).add(
                         row.metric, row.metric.get(self.names.pod, ""), kind, value
                     )
         return {

@@ -20,9 +20,11 @@ from prometheus_client.parser import text_string_to_metric_families as text_fami
 
 from mfu_operator.adapters.metric_names import MetricNames, names_of, of_fleet
 from mfu_operator.detect.samples import SCRAPED_AT, STEP_TIME, Assembly
+from mfu_operator.detect.vital_samples import VITALS, VitalAssembly
 from mfu_operator.errors import MfuError, Retry, Unreadable, Wait
 from mfu_operator.model.baseline import MetricsSource, PodScrape, WorkloadRef
 from mfu_operator.model.series import Reading
+from mfu_operator.model.vitals import Vitals
 from mfu_operator.model.workload import PodEndpoint
 from mfu_operator.ports import Credentials, Metrics
 
@@ -118,6 +120,7 @@ class PodMetrics:
         self._counters: dict[tuple[str, str], _Counter] = {}
         self._absent: dict[WorkloadRef, MfuError] = {}
         self._answered: frozenset[str] = frozenset()
+        self._looks: tuple[Look, ...] = ()
 
     def latest(self, workloads: Sequence[WorkloadRef], now_s: float) -> Mapping[WorkloadRef, tuple[Reading, ...]]:
         """One reading per workload, at the time when its pages were read."""
@@ -128,7 +131,24 @@ class PodMetrics:
                 if look.problem is None:
                     self._add(assembly, look, now_s)
             self._forget(looks)
+            self._looks = tuple(looks)
         return assembly.readings()
+
+    def vitals(self, workloads: Sequence[WorkloadRef], now_s: float) -> Mapping[WorkloadRef, Vitals]:
+        """Memory and streaks as the pages showed them when `latest` read them: no page is asked for twice."""
+        found: dict[WorkloadRef, VitalAssembly] = {}
+        for look in self._looks:
+            for kind, labels, value in look.samples:
+                if kind in VITALS and look.target.workload in workloads:
+                    place = {**labels, "instance": look.target.instance}
+                    found.setdefault(look.target.workload, VitalAssembly()).add(place, look.target.pod, kind, value)
+        return {workload: assembly.vitals(now_s) for workload, assembly in found.items()}
+
+    def vitals_history(
+        self, workloads: Sequence[WorkloadRef], start_s: float, end_s: float, step_s: float
+    ) -> Mapping[WorkloadRef, tuple[Vitals, ...]]:
+        """Nothing, like the history."""
+        return {}
 
     def history(
         self, workloads: Sequence[WorkloadRef], start_s: float, end_s: float, step_s: float
@@ -190,6 +210,8 @@ class PodMetrics:
         target = look.target
         place = {"instance": target.instance, "pod": target.pod, "namespace": target.workload.namespace}
         for kind, labels, value in look.samples:
+            if kind in VITALS:
+                continue
             read = self._rate(look, kind, labels, value) if kind in self.names.counters else value
             if read is not None:
                 scaled = read * self.names.scales.get(kind, 1.0)
@@ -341,7 +363,7 @@ def _samples(
 ) -> Iterator[tuple[str, Mapping[str, str], float]]:
     """The wanted samples of a page. Raises Unreadable(PodPageUnreadable)."""
     kinds: dict[str, list[str]] = {}
-    for kind, name in names.names.items():
+    for kind, name in (*names.names.items(), *names.vitals.items()):
         kinds.setdefault(name, []).append(kind)
     try:
         families: list[Metric] = list(_parser(content_type)(text))

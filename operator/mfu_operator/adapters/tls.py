@@ -51,7 +51,7 @@ def explained(error: BaseException) -> str | None:
         return None
     if isinstance(cause, ssl.SSLCertVerificationError):
         return f"its certificate is refused ({cause.verify_message}): {_remedy(cause)}"
-    reason = (cause.reason or "").lower().replace("_", " ")
+    reason = (getattr(cause, "reason", None) or str(cause)).lower().replace("_", " ")
     if "certificate required" in reason or "handshake failure" in reason:
         return f"it wants a client certificate ({reason}): prometheus.certificateSecretRef names one"
     if "unknown ca" in reason or "bad certificate" in reason or "certificate unknown" in reason:

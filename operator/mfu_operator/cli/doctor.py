@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,43 +11,30 @@ import click
 import yaml
 
 from mfu_operator.adapters.cluster import KubernetesCluster, connect
-from mfu_operator.adapters.metric_names import MetricNames
+from mfu_operator.adapters.metric_names import MetricNames, of_fleet, profiles
 from mfu_operator.adapters.prometheus import PrometheusMetrics, PrometheusSources
+from mfu_operator.adapters.scrape import PodMetrics, PodSources
 from mfu_operator.api import decode
 from mfu_operator.cli import baselines
+from mfu_operator.cli.doctor_pods import examined_pods, through
+from mfu_operator.cli.findings import MOST_MFU, PERCENTAGE, WITHOUT, Finding
 from mfu_operator.detect.comparable import differences
-from mfu_operator.detect.samples import INFO, MFU, PHASE, RUNNING_RATIO, SCRAPED_AT, STEP_TIME, STEPS, THROUGHPUT
+from mfu_operator.detect.samples import INFO, MFU, PHASE, SCRAPED_AT, STEP_TIME, THROUGHPUT
+from mfu_operator.detect.utilisation import mfu_problem, peak_flops, with_mfu
 from mfu_operator.detect.words import duration
+from mfu_operator.detect.workload_facts import facts_of
 from mfu_operator.errors import MfuError, Unreadable
-from mfu_operator.model.baseline import BaselineSpec, MetricsSource
+from mfu_operator.model.baseline import BaselineSpec, MetricsSource, Signal
+from mfu_operator.model.series import Reading
 from mfu_operator.ports import Credentials
-from mfu_operator.runtime.perform import credentials_of
+from mfu_operator.runtime.perform import source_credentials
+from mfu_operator.runtime.wiring import fleet_of
+from mfu_operator.settings import from_environment
 
 _TOKEN_VARIABLE = "MFU_PROMETHEUS_TOKEN"
 _OLD_S = 120.0
 _MOST_EXAMPLES = 3
 VITALS_LINE = "vitals"
-_WITHOUT = {
-    MFU: "MFU is not judged; throughput or step time can be",
-    STEP_TIME: "step time is not judged, and a slow rank cannot be told",
-    THROUGHPUT: "throughput is not judged, and a changed MFU formula cannot be told from a loss",
-    STEPS: "a hang looks like missing data",
-    PHASE: "checkpoints and evaluations are not gated, and a loss needs 10 minutes of evidence and not 7",
-    INFO: "a changed batch, sequence length or world size is not noticed",
-    RUNNING_RATIO: "readings just after a checkpoint still hold a part of it",
-    SCRAPED_AT: "readings carry the time of the query",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One query's outcome. ok None: absent, and training can be judged without it."""
-
-    kind: str
-    query: str
-    ok: bool | None
-    told: str
-    advice: str = ""
 
 
 @click.command("doctor")
@@ -63,18 +50,57 @@ def doctor_command(name: str | None, namespace: str | None, manifest: Path | Non
         raise click.UsageError("give either NAME or --baseline FILE")
     body = baselines.one(namespace, name) if name else _manifest(manifest)
     spec = decode.spec(body)
-    source = replace(spec.metrics, address=prometheus or spec.metrics.address)
-    metrics = PrometheusSources(MetricsSource(address=os.environ.get("MFU_PROMETHEUS_ADDRESS"))).open(
-        source, _credentials(spec)
-    )
-    assert isinstance(metrics, PrometheusMetrics)
-    print(f"source    {metrics.address}  profile {source.profile}")
-    print(f"workload  {spec.workload.kind} {spec.workload.namespace}/{spec.workload.name}")
-    found = examined(metrics, spec, time.time())
+    fleet = fleet_of(from_environment())
+    if spec.metrics.pods is not None and prometheus is None:
+        found, readings = _ask_pods(spec, fleet)
+    else:
+        found, readings = _ask_prometheus(spec, fleet, prometheus)
     for finding in found:
-        print(_line(finding))
-    for advice in _overall(metrics, spec, found):
+        print(finding)
+    facts = _facts(spec) if name else {}
+    for advice in overall(spec, found, readings, facts, fleet):
         print(f"→ {advice}")
+
+
+def _ask_pods(spec: BaselineSpec, fleet: MetricsSource) -> tuple[list[Finding], Sequence[Reading]]:
+    cluster = KubernetesCluster(connect())
+    metrics = PodSources(fleet, cluster.endpoints, through(cluster)).open(spec.metrics, None)
+    assert isinstance(metrics, PodMetrics)
+    _head(spec, fleet, "the pods' own pages, through the API server")
+    found = examined_pods(metrics, spec.workload)
+    return found, metrics.latest([spec.workload], time.time()).get(spec.workload, ())
+
+
+def _ask_prometheus(
+    spec: BaselineSpec, fleet: MetricsSource, address: str | None
+) -> tuple[list[Finding], Sequence[Reading]]:
+    source = replace(spec.metrics, address=address or spec.metrics.address)
+    metrics = PrometheusSources(fleet).open(source, _credentials(spec))
+    assert isinstance(metrics, PrometheusMetrics)
+    _head(spec, fleet, metrics.address)
+    now_s = time.time()
+    found = examined(metrics, spec, now_s)
+    if metrics.ahead_s:
+        print(
+            f"→ the server's clock is {duration(abs(metrics.ahead_s))} {_ahead(metrics.ahead_s)}: that is allowed for"
+        )
+    if not any(finding.ok for finding in found):
+        return found, ()
+    return found, metrics.latest([spec.workload], now_s).get(spec.workload, ())
+
+
+def _ahead(seconds: float) -> str:
+    return "ahead of this one" if seconds > 0 else "behind this one"
+
+
+def _head(spec: BaselineSpec, fleet: MetricsSource, source: str) -> None:
+    print(f"source    {source}  profile {of_fleet(spec.metrics, fleet).profile}")
+    print(f"workload  {spec.workload.kind} {spec.workload.namespace}/{spec.workload.name}")
+
+
+def _facts(spec: BaselineSpec) -> Mapping[str, str]:
+    workload = KubernetesCluster(connect()).workload(spec.workload)
+    return {} if workload is None else facts_of(workload, spec.workload.container)
 
 
 def examined(metrics: PrometheusMetrics, spec: BaselineSpec, now_s: float) -> list[Finding]:
@@ -129,18 +155,18 @@ def _finding(
         return Finding(kind, promql, True, told)
     scale = metrics.names.scales.get(kind, 1.0)
     told = f"{told}, {min(values) * scale:.4g} … {max(values) * scale:.4g}"
-    if kind == MFU and max(values) * scale > 1.5:
-        return Finding(kind, promql, False, told, "that is a percentage, and a ratio is wanted: name a metric in 0…1")
+    if kind == MFU and max(values) * scale > MOST_MFU:
+        return Finding(kind, promql, False, told, PERCENTAGE)
     return Finding(kind, promql, True, told)
 
 
 def _why_nothing(metrics: PrometheusMetrics, kind: str, name: str, now_s: float) -> str:
     """Look whether the metric exists under other labels."""
     if not name:
-        return _WITHOUT.get(kind, "")
+        return WITHOUT.get(kind, "")
     elsewhere = metrics.query(f"count by ({_labels(metrics.names)}) ({name})", now_s)
     if not elsewhere:
-        return f"no series is called {name}: {_WITHOUT.get(kind, '')}"
+        return f"no series is called {name}: {WITHOUT.get(kind, '')}"
     seen = [
         "/".join(labels.get(label, "–") for label in (metrics.names.namespace, metrics.names.workload) if label)
         for labels, _ in elsewhere[:_MOST_EXAMPLES]
@@ -152,19 +178,43 @@ def _labels(names: MetricNames) -> str:
     return ",".join(label for label in (names.namespace, names.workload) if label)
 
 
-def _overall(metrics: PrometheusMetrics, spec: BaselineSpec, found: Sequence[Finding]) -> list[str]:
-    signals = [finding for finding in found if finding.kind in (MFU, STEP_TIME, THROUGHPUT)]
-    if not any(finding.ok for finding in signals):
-        return ["no signal can be read: the verdict is NoData until one of mfu, stepTime, throughput comes back"]
-    readings = metrics.latest([spec.workload], time.time()).get(spec.workload, ())
-    info = readings[-1].info if readings else {}
-    return [f"NotComparable: {text}" for text in differences(spec.comparable, info, {})]
+def overall(
+    spec: BaselineSpec,
+    found: Sequence[Finding],
+    readings: Sequence[Reading],
+    facts: Mapping[str, str],
+    fleet: MetricsSource,
+) -> list[str]:
+    """What all findings together mean for the verdict.
+
+    Args:
+        spec: what the baseline declares.
+        found: what was found, signal by signal.
+        readings: what the operator would make of it.
+        facts: what the workload's object says about the run.
+        fleet: the operator's choice for baselines that declare nothing.
+    """
+    if not any(finding.ok for finding in found if finding.kind in (MFU, STEP_TIME, THROUGHPUT)):
+        profile = profiles().get(of_fleet(spec.metrics, fleet).profile or "")
+        nothing = "no signal can be read: the verdict is NoData until one of mfu, stepTime, throughput comes back"
+        return (
+            [nothing] if profile is None else [nothing, f"profile {profile.name}: {profile.about}; {profile.install}"]
+        )
+    reading = readings[-1] if readings else None
+    told = [_computed(spec, reading)] if reading is not None else []
+    unlike = differences(spec.comparable, reading.info if reading else {}, facts)
+    return [each for each in (*told, *(f"NotComparable: {text}" for text in unlike)) if each]
 
 
-def _line(finding: Finding) -> str:
-    mark = {True: "ok", False: "BAD", None: "–"}[finding.ok]
-    advice = f"\n{'':14}{finding.advice}" if finding.advice else ""
-    return f"{mark:<4}{finding.kind:<10}{finding.told}\n{'':14}{finding.query}{advice}"
+def _computed(spec: BaselineSpec, reading: Reading) -> str:
+    """MFU as the operator computes it, where it does."""
+    problem = mfu_problem(spec, reading)
+    if problem is not None:
+        return f"{problem.reason}: {problem.message}"
+    mfu = with_mfu(reading, spec).values.get(Signal.MFU)
+    if mfu is None or Signal.MFU in reading.values:
+        return ""
+    return f"MFU computed from throughput: {mfu:.4g}, at a peak of {peak_flops(spec, reading.info) / 1e12:.5g} TFLOP/s"
 
 
 def _manifest(path: Path | None) -> Mapping[str, Any]:
@@ -179,9 +229,8 @@ def _manifest(path: Path | None) -> Mapping[str, Any]:
 
 
 def _credentials(spec: BaselineSpec) -> Credentials | None:
-    token = os.environ.get(_TOKEN_VARIABLE)
-    if token:
-        return Credentials(password=token)
-    if spec.metrics.secret is None:
-        return None
-    return credentials_of(KubernetesCluster(connect()), spec.workload.namespace, spec.metrics.secret)
+    source, token = spec.metrics, os.environ.get(_TOKEN_VARIABLE)
+    if not any((source.secret, source.ca, source.certificate)):
+        return Credentials(password=token) if token else None
+    found = source_credentials(KubernetesCluster(connect()), spec.workload.namespace, source)
+    return replace(found or Credentials(), username=None, password=token) if token else found

@@ -365,3 +365,13 @@ def test_equal_declarations_are_one_source_and_others_are_not() -> None:
     assert sources.open(MetricsSource(pods=PodScrape()), None) is one
     assert sources.open(MetricsSource(pods=PodScrape((9400,))), None) is not one
     assert sources.open(MetricsSource(pods=PodScrape(), profile="torchtitan"), None) is not one
+
+
+def test_memory_and_streaks_are_those_of_the_pages_that_were_read(pods: Pods) -> None:
+    page = PROBE + "mfu_probe_host_memory_bytes 6e9\nmfu_probe_host_memory_limit_bytes 8e9\n"
+    pods.run(JOB, gpt_0=page, gpt_1=page.replace("6e9", "7e9"))
+    assert pods.metrics.vitals([JOB], pods.now_s) == {}
+    assert pods.reading() is not None
+    host = pods.metrics.vitals([JOB], pods.now_s)[JOB].host
+    assert host is not None
+    assert (host.ratio, host.pod) == (0.875, "gpt-1")

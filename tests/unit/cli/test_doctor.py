@@ -1,11 +1,20 @@
-from collections.abc import Callable
+import ssl
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from urllib.parse import parse_qs
 
 import httpx
 
 from mfu_operator.adapters.prometheus import PrometheusMetrics, PrometheusSources
-from mfu_operator.cli.doctor import Finding, examined
-from mfu_operator.model.baseline import BaselineSpec, Comparable, MetricsSource, WorkloadRef
+from mfu_operator.adapters.scrape import PodMetrics, PodSources, Target
+from mfu_operator.cli.doctor import examined, overall
+from mfu_operator.cli.doctor_pods import examined_pods
+from mfu_operator.cli.findings import Finding
+from mfu_operator.errors import MfuError, Retry
+from mfu_operator.model.baseline import BaselineSpec, Comparable, MetricsSource, PodScrape, Signal, WorkloadRef
+from mfu_operator.model.series import Reading
+from mfu_operator.model.workload import PodEndpoint
+from tests.support.metrics_page import TEXT
 
 SPEC = BaselineSpec(WorkloadRef("batch/v1", "Job", "team-a", "gpt"), Comparable("gpt"))
 TARGET = {"namespace": "team-a", "job_name": "gpt", "pod": "gpt-abc"}
@@ -72,3 +81,86 @@ def test_memory_and_losses_are_one_line_that_says_what_is_not_watched() -> None:
     assert found.ok
     assert found.told == "hostMemory, hostMemoryLimit"
     assert "not watched: memoryAllocated, memoryReserved" in found.advice
+
+
+def test_a_tls_failure_is_told_with_what_to_change() -> None:
+    def handle(request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("refused") from ssl.SSLError(1, "[SSL: TLSV13_ALERT_CERTIFICATE_REQUIRED] no")
+
+    metrics = PrometheusSources(FLEET, None, httpx.MockTransport(handle)).open(MetricsSource(), None)
+    assert isinstance(metrics, PrometheusMetrics)
+    found = examined(metrics, SPEC, 1000.0)
+    assert [finding.told for finding in found] == ["PrometheusTlsFailed"]
+
+
+def pod_findings(pages: Mapping[str, str | MfuError], **names: str) -> list[Finding]:
+    def fetch(target: Target) -> tuple[str, str]:
+        page = pages[target.pod]
+        if isinstance(page, MfuError):
+            raise page
+        return TEXT, page
+
+    endpoints = tuple(PodEndpoint(name, "10.0.0.1") for name in pages)
+    source = MetricsSource(pods=PodScrape((9400,)), names=names)
+    found = {SPEC.workload: endpoints} if endpoints else {}
+    metrics = PodSources(FLEET, lambda refs: found, fetch).open(source, None)
+    assert isinstance(metrics, PodMetrics)
+    return examined_pods(metrics, SPEC.workload)
+
+
+def by_kind(found: Sequence[Finding]) -> dict[str, Finding]:
+    return {finding.kind: finding for finding in found}
+
+
+def test_each_page_of_a_pod_is_told_with_what_came_back() -> None:
+    silent = Retry("PodUnreachable", "10.0.0.1:9400 cannot be reached: does it listen there?")
+    found = pod_findings({"gpt-0": "mfu_probe_mfu_ratio 0.44\n", "gpt-1": silent})
+    pages = [finding for finding in found if finding.kind == "page"]
+    assert [(page.ok, page.told) for page in pages] == [(True, "1 samples of 1 kinds"), (False, "PodUnreachable")]
+    assert pages[0].query == "GET http://10.0.0.1:9400/metrics (pod gpt-0)"
+    assert "does it listen there" in pages[1].advice
+    assert by_kind(found)["mfu"].told == "1 samples, 0.44 … 0.44"
+    assert "no page has mfu_probe_phase" in by_kind(found)["phase"].advice
+
+
+def test_a_percentage_on_a_page_and_a_counter_are_recognised() -> None:
+    found = by_kind(pod_findings({"gpt-0": "mfu_probe_mfu_ratio 44\ntokens_total 7\n"}, throughput="tokens_total"))
+    assert found["mfu"].ok is False
+    assert "its rate is read" in found["throughput"].told
+
+
+def test_a_workload_without_pods_says_so() -> None:
+    (finding,) = pod_findings({})
+    assert (finding.ok, finding.told) == (False, "NoSeries")
+
+
+def test_where_nothing_can_be_read_the_profile_says_what_to_install() -> None:
+    spec = replace(SPEC, metrics=MetricsSource(profile="torchtitan"))
+    told = overall(spec, [], (), {}, FLEET)
+    assert "NoData" in told[0]
+    assert "TorchTitan" in told[1]
+    assert "a bridge" in told[1]
+
+
+OK = [Finding("throughput", "q", True, "fine")]
+TOKENS = Reading(1000.0, {Signal.THROUGHPUT: 10_000.0}, info={"gpu": "NVIDIA H100 80GB HBM3", "precision": "bf16"})
+
+
+def test_mfu_that_the_operator_computes_is_shown_with_its_peak() -> None:
+    spec = replace(SPEC, metrics=MetricsSource(model_flops_per_token=4.2e10))
+    assert overall(spec, OK, [TOKENS], {}, FLEET) == [
+        "MFU computed from throughput: 0.4245, at a peak of 989.4 TFLOP/s"
+    ]
+
+
+def test_a_peak_that_is_not_known_is_told() -> None:
+    spec = replace(SPEC, metrics=MetricsSource(model_flops_per_token=4.2e10))
+    assert overall(spec, OK, [replace(TOKENS, info={})], {}, FLEET)[0].startswith("UnknownPeak")
+
+
+def test_what_differs_is_told_from_metrics_and_from_the_workloads_object() -> None:
+    spec = replace(SPEC, comparable=Comparable("gpt", global_batch=256, gpu="A100"))
+    assert overall(spec, OK, [TOKENS], {"global_batch": "512"}, FLEET) == [
+        "NotComparable: GPU NVIDIA H100 80GB HBM3 instead of A100",
+        "NotComparable: global batch 512 instead of 256",
+    ]

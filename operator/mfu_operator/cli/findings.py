@@ -1,0 +1,34 @@
+"""What `doctor` found out about one signal."""
+
+from dataclasses import dataclass
+
+from mfu_operator.detect.samples import INFO, MFU, PHASE, RUNNING_RATIO, SCRAPED_AT, STEP_TIME, STEPS, THROUGHPUT
+
+WITHOUT = {
+    MFU: "MFU is not judged; throughput or step time can be",
+    STEP_TIME: "step time is not judged, and a slow rank cannot be told",
+    THROUGHPUT: "throughput is not judged, and a changed MFU formula cannot be told from a loss",
+    STEPS: "a hang looks like missing data",
+    PHASE: "checkpoints and evaluations are not gated, and a loss needs 10 minutes of evidence and not 7",
+    INFO: "a changed batch, sequence length or world size is told from the workload's object alone",
+    RUNNING_RATIO: "readings just after a checkpoint still hold a part of it",
+    SCRAPED_AT: "readings carry the time of the query",
+}
+PERCENTAGE = "that is a percentage, and a ratio is wanted: name a metric in 0…1"
+MOST_MFU = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One query's outcome. ok None: absent, and training can be judged without it."""
+
+    kind: str
+    query: str
+    ok: bool | None
+    told: str
+    advice: str = ""
+
+    def __str__(self) -> str:
+        mark = {True: "ok", False: "BAD", None: "–"}[self.ok]
+        advice = f"\n{'':14}{self.advice}" if self.advice else ""
+        return f"{mark:<4}{self.kind:<10}{self.told}\n{'':14}{self.query}{advice}"
