@@ -98,11 +98,9 @@ def answer_page(found: Answer) -> str:
 
 
 def grid_change(delta: KernelDelta) -> str:
-    """ ", 64 → 96 blocks" where the grid of the kernel's launches changed; else nothing."""
-    before, now = delta.blocks_baseline, delta.blocks_now
-    if before is msgspec.UNSET and now is msgspec.UNSET:
-        return ""
-    return f", {'none' if before is msgspec.UNSET else before} → {'none' if now is msgspec.UNSET else now} blocks"
+    """ ", 64 → 96 blocks" where the grid of the kernel's launches changed, ", 96 blocks" where only one side has it."""
+    grids = [str(each) for each in (delta.blocks_baseline, delta.blocks_now) if each is not msgspec.UNSET]
+    return f", {' → '.join(grids)} blocks" if grids else ""
 
 
 def _step_table(found: Answer, step: MeanStep) -> str:
