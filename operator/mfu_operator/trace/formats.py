@@ -1,5 +1,6 @@
 """Which files to read and how: formats are told by content, never by name."""
 
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,7 @@ MARK_WITHIN = 64
 """Bytes at whose beginning nsys' own recordings say what they are (seen in 2022.4's)."""
 
 GZIP = b"\x1f\x8b"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 HEAD_BYTES = 4096
 REPORT_SUFFIXES = (".nsys-rep", ".qdrep", ".qdstrm")
 
@@ -62,11 +64,21 @@ def _files(path: Path) -> tuple[Path, ...]:
 def is_trace(path: Path) -> bool:
     """Whether the file's content looks like a trace that can be read here."""
     head = head_of(path)
-    return head.startswith(SQLITE_MAGIC) or _may_be_kineto(head)
+    return head.startswith(SQLITE_MAGIC) or any(mark in _unpacked(head) for mark in KINETO_MARKS)
+
+
+def _unpacked(head: bytes) -> bytes:
+    """What a file's first bytes hold, where they are in gzip; else the bytes."""
+    if not head.startswith(GZIP):
+        return head
+    try:
+        return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, HEAD_BYTES)
+    except zlib.error:
+        return b""
 
 
 def _may_be_kineto(head: bytes) -> bool:
-    start = head.lstrip()
+    start = head.removeprefix(BYTE_ORDER_MARK).lstrip()
     if head.startswith(GZIP) or start.startswith(b"["):
         return True
     return start.startswith(b"{") and any(mark in head for mark in KINETO_MARKS)

@@ -84,6 +84,9 @@ class _ShapedEvent(_Event, gc=False):
     args: _ShapedArguments | None = None
 
 
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
 class _Document(msgspec.Struct):
     traceEvents: list[_ShapedEvent] | msgspec.UnsetType = msgspec.UNSET  # noqa: N815 - the format's own spelling
     deviceProperties: Any = None  # noqa: N815
@@ -143,7 +146,11 @@ def _cut_events(text: bytes, path: Path) -> list[_Event]:
 
 def _header(header: bytes) -> _Document:
     try:
-        return _DOCUMENT.decode(header.rstrip() + b'"traceEvents":[]}') if header else _Document()
+        return (
+            _DOCUMENT.decode(header.removeprefix(BYTE_ORDER_MARK).rstrip() + b'"traceEvents":[]}')
+            if header
+            else _Document()
+        )
     except msgspec.DecodeError:
         return _Document()
 
@@ -159,12 +166,41 @@ def _decoded(decode: Callable[[bytes], Any], text: bytes, path: Path) -> Any:
     try:
         return decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError):
+        clean = cleaned(text)
         try:
-            return decode(cleaned(text))
+            return _decoded_clean(decode, clean)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise Unreadable(
                 "CorruptTrace", f"{path}: not the JSON of a trace ({error}); copy or record it again"
             ) from error
+
+
+def _decoded_clean(decode: Callable[[bytes], Any], text: bytes) -> Any:
+    try:
+        return decode(text)
+    except msgspec.ValidationError:
+        return decode(_fitting(text))
+
+
+MISFIT = b'{"ph":"X","cat":"user_annotation","dur":-1}'
+"""Stands for an event that is none, to be counted with those of impossible times."""
+
+
+def _fitting(text: bytes) -> bytes:
+    """The text of an array of events, or of a document that begins with one, with only such events as can be read."""
+    if not text.startswith(b"{"):
+        return b"[" + b",".join(map(_fitting_event, msgspec.json.decode(text, type=list[msgspec.Raw]))) + b"]"
+    document = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+    document["traceEvents"] = msgspec.Raw(_fitting(bytes(document["traceEvents"])))
+    return msgspec.json.encode(document)
+
+
+def _fitting_event(text: msgspec.Raw) -> bytes:
+    """The event, with numbers for texts that hold such; MISFIT where it has no sense."""
+    try:
+        return msgspec.json.encode(msgspec.json.decode(text, type=_Event, strict=False))
+    except msgspec.ValidationError:
+        return MISFIT
 
 
 class _Numbered(dict[Key, int], Generic[Key]):

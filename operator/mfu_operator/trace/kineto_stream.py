@@ -34,6 +34,16 @@ FIRST_KEY = re.compile(rb'\[?\s*\{\s*"(\w+)"')
 WIDEST_GAP = 256
 """Bytes between the end of an event and the first key of the next one."""
 
+ESCAPE = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    rb"|(?P<lone>\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
+    rb'|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})'
+    rb"|(?P<bare>\\)"
+)
+"""A backslash with what it escapes: a pair of surrogates, one alone (which is no text), anything else, or nothing."""
+
+CONTROL = re.compile(rb"[\x00-\x1f]")
+
 NOT_A_NUMBER = re.compile(rb"(?<=[:,\[\s])-?(?:nan|inf|NaN|Infinity)(?=\s*[,}\]])")
 
 
@@ -150,5 +160,13 @@ def _last_boundary(text: bytes | bytearray, key: bytes) -> tuple[int, int] | Non
 
 
 def cleaned(text: bytes) -> bytes:
-    """The text with what JSON does not allow, and profilers write, put right: bad UTF-8, and numbers that are none."""
-    return NOT_A_NUMBER.sub(b"0", text.decode("utf-8", "replace").encode())
+    """The text with what JSON does not allow, and profilers write, put right: bad UTF-8, numbers that are none, control
+    characters and backslashes in names."""
+    mended = ESCAPE.sub(_mended, text.decode("utf-8", "replace").encode())
+    return CONTROL.sub(b" ", NOT_A_NUMBER.sub(b"0", mended))
+
+
+def _mended(escape: re.Match[bytes]) -> bytes:
+    if escape["lone"]:
+        return rb"\ufffd"
+    return rb"\\" if escape["bare"] else escape[0]

@@ -24,13 +24,18 @@ RECORDS_DROPPED = "nsys reports dropped records"
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """An export's origin. `device_tracing_failed`: nsys itself says that device activity could not be recorded;
-    `incomplete`: why records are missing, where it says so."""
+    """An export's origin.
+
+    `own_gpus`: (process id, its CUDA device) → GPU, where processes count their devices each from zero
+    (CUDA_VISIBLE_DEVICES); `gpus` are then named by GPU. `device_tracing_failed`: nsys itself says that device activity
+    could not be recorded; `incomplete`: why records are missing, where it says so.
+    """
 
     producer: str | None = None
     rank: int | None = None
     world_size: int | None = None
     gpus: Mapping[int, str] = field(default_factory=dict)
+    own_gpus: Mapping[tuple[int, int], int] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     device_tracing_failed: bool = False
     incomplete: str | None = None
@@ -40,11 +45,13 @@ def read_about(connection: sqlite3.Connection, tables: Tables) -> About:
     """Everything that is known of the export beside its events. Raises sqlite3.Error."""
     environment = _environment(connection, tables)
     diagnostics = _diagnostics(connection, tables)
+    own = _own_gpus(connection, tables)
     return About(
         producer=_producer(connection, tables),
         rank=_number(environment, RANK_NAMES),
         world_size=_number(environment, WORLD_SIZE_NAMES),
-        gpus=_gpus(connection, tables),
+        gpus=_gpu_names(connection, tables) if own else _gpus(connection, tables),
+        own_gpus=own,
         warnings=_warnings(diagnostics),
         device_tracing_failed=any(PRIVILEGES.search(text) for text in diagnostics),
         incomplete=RECORDS_DROPPED if any(DROPPED.search(text) for text in diagnostics) else None,
@@ -95,12 +102,27 @@ def _warnings(diagnostics: list[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _gpus(connection: sqlite3.Connection, tables: Tables) -> dict[int, str]:
-    """GPU names by the device ids that operations carry (CUDA's), where the export maps them."""
+def _gpu_names(connection: sqlite3.Connection, tables: Tables) -> dict[int, str]:
     if not {"id", "name"} <= tables.get("TARGET_INFO_GPU", frozenset()):
         return {}
-    names = {int(key): str(name) for key, name in connection.execute("SELECT id, name FROM TARGET_INFO_GPU")}
-    if not {"gpuId", "cudaId"} <= tables.get("TARGET_INFO_CUDA_DEVICE", frozenset()):
+    return {int(key): str(name) for key, name in connection.execute("SELECT id, name FROM TARGET_INFO_GPU")}
+
+
+def _own_gpus(connection: sqlite3.Connection, tables: Tables) -> dict[tuple[int, int], int]:
+    if not {"gpuId", "cudaId", "pid"} <= tables.get("TARGET_INFO_CUDA_DEVICE", frozenset()):
+        return {}
+    rows = connection.execute("SELECT pid, cudaId, gpuId FROM TARGET_INFO_CUDA_DEVICE")
+    found = {(int(pid), int(cuda)): int(gpu) for pid, cuda, gpu in rows}
+    meant: dict[int, set[int]] = {}
+    for (_, cuda), gpu in found.items():
+        meant.setdefault(cuda, set()).add(gpu)
+    return found if any(len(gpus) > 1 for gpus in meant.values()) else {}
+
+
+def _gpus(connection: sqlite3.Connection, tables: Tables) -> dict[int, str]:
+    """GPU names by the device ids that operations carry (CUDA's), where the export maps them."""
+    names = _gpu_names(connection, tables)
+    if not names or not {"gpuId", "cudaId"} <= tables.get("TARGET_INFO_CUDA_DEVICE", frozenset()):
         return names
     mapped = connection.execute("SELECT cudaId, gpuId FROM TARGET_INFO_CUDA_DEVICE")
     return {int(cuda): names[int(gpu)] for cuda, gpu in mapped if int(gpu) in names} or names

@@ -94,7 +94,7 @@ class _Reader:
         self._strings = self._string_table()
         about = read_about(self._connection, self._tables)
         calls, call_keys = self._calls()
-        ops = self._device_ops(calls, call_keys)
+        ops = self._device_ops(calls, call_keys, about.own_gpus)
         ranges = self._ranges()
         os_calls = self._spans("OSRT_API")
         return Trace(
@@ -187,22 +187,21 @@ class _Reader:
         spans = Spans(start, end, self._thread_index(thread), self._name_of_ids(name))
         return spans, _key((thread >> SERIAL_BITS) << SERIAL_BITS, correlation)
 
-    def _device_ops(self, calls: Spans, call_keys: Ints) -> DeviceOps:
-        tables = [
-            self._device_table("CUPTI_ACTIVITY_KIND_KERNEL", calls, call_keys),
-            self._device_table("CUPTI_ACTIVITY_KIND_MEMCPY", calls, call_keys),
-            self._device_table("CUPTI_ACTIVITY_KIND_MEMSET", calls, call_keys),
-            self._device_table("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", calls, call_keys),
-        ]
+    def _device_ops(self, calls: Spans, call_keys: Ints, own_gpus: Mapping[tuple[int, int], int]) -> DeviceOps:
+        tables = [self._device_table(table, calls, call_keys, own_gpus) for table in OP_TABLES]
         return DeviceOps(*(np.concatenate([getattr(one, name) for one in tables]) for name in DeviceOps.__slots__))
 
-    def _device_table(self, table: str, calls: Spans, call_keys: Ints) -> DeviceOps:
+    def _device_table(
+        self, table: str, calls: Spans, call_keys: Ints, own_gpus: Mapping[tuple[int, int], int]
+    ) -> DeviceOps:
         if table not in self._tables:
             return DeviceOps()
         start, end, device, stream, process, correlation, node, *own = self._integers(
             table, (*OP_COLUMNS, *OWN_COLUMNS.get(table, ()))
         )
         keep = self._sound(table, start, end)
+        if own_gpus:
+            device = _physical(device, process, own_gpus)
         if "globalPid" not in self._tables[table]:
             call_keys = _key(np.zeros(len(call_keys), dtype=np.int64), call_keys & CORRELATION_MASK)
             process = np.zeros(len(process), dtype=np.int64)
@@ -287,6 +286,12 @@ class _Reader:
         return bool(len(launched)) or about.device_tracing_failed
 
 
+OP_TABLES = (
+    "CUPTI_ACTIVITY_KIND_KERNEL",
+    "CUPTI_ACTIVITY_KIND_MEMCPY",
+    "CUPTI_ACTIVITY_KIND_MEMSET",
+    "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
+)
 OP_COLUMNS = ("start", "end", "deviceId", "streamId", "globalPid", "correlationId", "graphNodeId")
 OWN_COLUMNS: Mapping[str, Sequence[str]] = {
     "CUPTI_ACTIVITY_KIND_KERNEL": ("demangledName", "shortName", "gridX", "gridY", "gridZ"),
@@ -305,6 +310,7 @@ EVENT_TABLES = (
 RANGE_COLUMNS = frozenset({"start", "end", "eventType", "globalTid"})
 WANTED = frozenset({"CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS"})
 CORRELATION_MASK = (1 << 32) - 1
+PID_MASK = (1 << 24) - 1
 
 
 def sound(start: Ints, end: Ints) -> Flags:
@@ -317,6 +323,15 @@ def _blocks(grid: Sequence[Ints]) -> Ints:
     """Blocks of each launch grid; 0 where unknown."""
     blocks = np.prod([np.maximum(one, 0).astype(np.float64) for one in grid], axis=0)
     return np.where(blocks < LATEST_NS, blocks, 0).astype(np.int64)
+
+
+def _physical(device: Ints, process: Ints, own_gpus: Mapping[tuple[int, int], int]) -> Ints:
+    """The GPUs behind processes' own device numbers."""
+    found = device.copy()
+    pid = (process >> SERIAL_BITS) & PID_MASK
+    for (owner, number), gpu in own_gpus.items():
+        found[(pid == owner) & (device == number)] = gpu
+    return found
 
 
 def _columns(connection: sqlite3.Connection) -> Mapping[str, frozenset[str]]:

@@ -40,6 +40,8 @@ TABLES = {
     "graphId INTEGER NOT NULL",
     "DIAGNOSTIC_EVENT": "timestamp INTEGER NOT NULL, timestampType INTEGER NOT NULL, source INTEGER NOT NULL, "
     "severity INTEGER NOT NULL, text TEXT NOT NULL, globalPid INTEGER",
+    "TARGET_INFO_CUDA_DEVICE": "gpuId INTEGER NOT NULL, cudaId INTEGER NOT NULL, pid INTEGER NOT NULL, uuid TEXT, "
+    "numMultiprocessors INTEGER NOT NULL",
     "TARGET_INFO_GPU": "id INTEGER NOT NULL, name TEXT",
     "TARGET_INFO_SYSTEM_ENV": "globalVid INTEGER, devStateName TEXT NOT NULL, name TEXT NOT NULL, "
     "nameEnum INTEGER NOT NULL, value TEXT NOT NULL",

@@ -1,0 +1,259 @@
+"""What every reader must cope with, one sentence of the requirement each. Streams, gzip and speed: test_kineto_stream."""
+
+import gzip
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mfu_operator.errors import Unreadable
+from mfu_operator.model.trace import Trace
+from mfu_operator.trace import formats
+from mfu_operator.trace.accounting import PARTS
+from mfu_operator.trace.analyze import analyze
+from tests.support.synthetic.kineto_file import VERSIONS, KinetoFile
+from tests.support.synthetic.loop import Loop
+from tests.support.synthetic.nsys_file import PROCESS, SCHEMAS, NsysFile
+
+TRACES = Path("tests/data/traces")
+BASE_US = 1_700_000_000_000_000
+"""A time of 2023 in microseconds: what traces counted from before `baseTimeNanoseconds`."""
+
+
+def read(path: Path) -> Trace:
+    return formats.read(formats.TraceFile(path, path))
+
+
+def account(path: Path) -> list[dict[str, int]]:
+    return [dict(step.account_ns) for device in analyze([path]).devices for step in device.steps]
+
+
+def one_loop(file: NsysFile | KinetoFile, path: Path) -> Path:
+    Loop(steps=6).record(file, 1)
+    return file.write(path)
+
+
+# nsys
+
+
+def test_every_nsys_schema_from_2022_4_to_2026_2_gives_the_same_account(tmp_path: Path) -> None:
+    accounts = [account(one_loop(NsysFile(version), tmp_path / version)) for version in SCHEMAS]
+    assert sorted(SCHEMAS) == ["2022.4.2.1", "2023.4.4.54", "2025.3.1.90", "2026.2.1.210"]
+    assert all(one == accounts[0] for one in accounts)
+
+
+@pytest.mark.parametrize("version", SCHEMAS)
+def test_the_producer_is_named_with_its_version(version: str, tmp_path: Path) -> None:
+    assert read(one_loop(NsysFile(version), tmp_path / "t")).producer == f"nsys {version}"
+
+
+def test_text_in_an_export_that_is_not_utf8_is_read(tmp_path: Path) -> None:
+    path = one_loop(NsysFile(), tmp_path / "t")
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE TARGET_INFO_SYSTEM_ENV (name TEXT, value TEXT)")
+    connection.execute(
+        "INSERT INTO TARGET_INFO_SYSTEM_ENV VALUES ('DeviceEnvironment', CAST(x'52414e4b3d33ff' AS TEXT))"
+    )
+    connection.execute("UPDATE StringIds SET value = CAST(x'73746570ff' AS TEXT) WHERE value LIKE 'aten%'")
+    connection.commit()
+    connection.close()
+    assert len(account(path)) == 6
+
+
+def test_an_export_without_process_ids_joins_by_correlation_alone() -> None:
+    trace = read(TRACES / "nsys/healthy_1pct.sqlite")
+    assert (trace.ops.launch >= 0).all()
+
+
+@pytest.mark.parametrize(("kind", "part"), [(1, "h2d"), (2, "d2h"), (8, "d2d"), (10, "d2d"), (11, "h2d"), (12, "d2h")])
+def test_every_kind_of_copy_goes_the_way_that_it_goes(kind: int, part: str, tmp_path: Path) -> None:
+    file = NsysFile()
+    file.range("step", 0, 10_000)
+    file.copy(kind, 1_000, 4_000, None)
+    assert PARTS[int(read(file.write(tmp_path / "t")).ops.part[0])] == part
+
+
+def test_a_range_is_named_by_its_own_text_or_by_its_text_id(tmp_path: Path) -> None:
+    file = NsysFile()
+    file.add("NVTX_EVENTS", 0, 10, 59, None, None, None, "its own", PROCESS + 1, None, None, 0)
+    file.range("by id", 20, 30)
+    assert read(file.write(tmp_path / "t")).names == ("its own", "by id")
+
+
+def test_a_range_that_never_ended_is_left_out(tmp_path: Path) -> None:
+    file = NsysFile()
+    file.range("step", 0, 10)
+    file.range("step", 20, None)
+    assert len(read(file.write(tmp_path / "t")).ranges) == 1
+
+
+def test_processes_that_count_their_devices_each_from_zero_are_different_gpus(tmp_path: Path) -> None:
+    """One process per GPU, each with its own CUDA_VISIBLE_DEVICES."""
+    file = NsysFile("2025.3.1.90")
+    name = file.string("kernel")
+    for rank in range(2):
+        process = PROCESS + (rank << 24)
+        file.add("TARGET_INFO_CUDA_DEVICE", rank, 0, 4711 + rank, None, 132)
+        file.gpu(rank, f"GPU {rank}")
+        file.add(
+            "CUPTI_ACTIVITY_KIND_KERNEL",
+            *(1_000, 2_000 + rank, 0, 1, 7, 100, process, name, name, 1, 1, 1, 128, 1, 1, None),
+        )
+    found = analyze([file.write(tmp_path / "t")])
+    assert [(one.device, one.gpu, one.steps[0].account_ns["compute"]) for one in found.devices] == [
+        (0, "GPU 0", 1_000),
+        (1, "GPU 1", 1_001),
+    ]
+
+
+# Kineto
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_spelling_of_categories_since_1_8_gives_the_same_account(version: str, tmp_path: Path) -> None:
+    old = account(one_loop(KinetoFile("1.8"), tmp_path / "old"))
+    assert account(one_loop(KinetoFile(version), tmp_path / version)) == old
+
+
+def document(**more: Any) -> dict[str, Any]:
+    return {"schemaVersion": 1, **more}
+
+
+def event(cat: str, name: str, ts: Any, dur: Any, **args: Any) -> dict[str, Any]:
+    return {"ph": "X", "cat": cat, "name": name, "pid": 0, "tid": 7, "ts": ts, "dur": dur, "args": args}
+
+
+def timed(start: Any, length: Any) -> list[dict[str, Any]]:
+    """A step of ten times `length` with one kernel at its beginning, as the numbers are spelled."""
+    return [
+        event("user_annotation", "ProfilerStep#3", start, length * 10),
+        event("kernel", "k", start, length, device=0),
+    ]
+
+
+def written(path: Path, events: list[dict[str, Any]], **more: Any) -> Path:
+    path.write_text(json.dumps(document(traceEvents=events, **more)))
+    return path
+
+
+def test_integer_and_float_timestamps_are_the_same_time(tmp_path: Path) -> None:
+    whole = account(written(tmp_path / "whole", timed(5_000, 20)))
+    assert account(written(tmp_path / "float", timed(5_000.0, 20.0))) == whole
+    assert whole[0]["compute"] == 20_000
+
+
+def test_fractions_of_a_microsecond_are_nanoseconds(tmp_path: Path) -> None:
+    path = written(tmp_path / "t", timed(5_000.123, 20.457), baseTimeNanoseconds=1_700_000_000_000_000_000)
+    assert account(path)[0]["compute"] == 20_457
+    assert read(path).ops.start[0] == 5_000_123
+
+
+def test_times_since_1970_are_read_as_exactly_as_a_double_holds_them(tmp_path: Path) -> None:
+    trace = read(written(tmp_path / "t", timed(BASE_US, 20.5)))
+    assert (trace.ops.start[0], trace.ops.end[0] - trace.ops.start[0]) == (BASE_US * 1000, 20_500)
+
+
+def test_times_that_no_column_can_hold_are_left_out_with_a_warning(tmp_path: Path) -> None:
+    events = [*timed(5_000, 20), event("kernel", "k", 10**30, 5, device=0)]
+    found = analyze([written(tmp_path / "t", events)])
+    assert found.devices[0].steps[0].account_ns["compute"] == 20_000
+    assert "1 events have impossible times and are left out" in found.traces[0].warnings
+
+
+def test_names_that_are_not_utf8_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    path.write_bytes(json.dumps(document(traceEvents=timed(5_000, 20))).encode().replace(b'"k"', b'"k\xff\xfe"'))
+    assert account(path)[0]["compute"] == 20_000
+
+
+@pytest.mark.parametrize(
+    "name",
+    [rb"C:\Users\me\main.py", rb"a\ud800b", b"two\nlines", rb"\x1b[31m", b"tab\tbed", rb"fine \ud83d\ude00 \u00e9"],
+)
+def test_names_that_are_badly_escaped_are_read(name: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    path.write_bytes(json.dumps(document(traceEvents=timed(5_000, 20))).encode().replace(b'"k"', b'"k' + name + b'"'))
+    assert account(path)[0]["compute"] == 20_000
+    assert all(one.isprintable() for one in read(path).names)
+
+
+@pytest.mark.parametrize(
+    "misfit",
+    [{"name": None}, {"ts": None}, {"ts": "now"}, {"dur": []}, {"args": 3}, {"pid": {}}, {"cat": 7}],
+    ids=lambda misfit: json.dumps(misfit),
+)
+def test_one_event_without_sense_costs_that_event_only(misfit: dict[str, Any], tmp_path: Path) -> None:
+    events = [*timed(5_000, 20), {**event("kernel", "k", 5_100, 5, device=0), **misfit}]
+    found = analyze([written(tmp_path / "t", events)])
+    assert found.devices[0].steps[0].account_ns["compute"] == 20_000
+    assert "1 events have impossible times and are left out" in found.traces[0].warnings
+
+
+def test_numbers_in_quotes_are_numbers(tmp_path: Path) -> None:
+    events = [*timed(5_000, 20), {**event("kernel", "k", "5100", "5.5", device="0")}]
+    assert account(written(tmp_path / "t", events))[0]["compute"] == 25_500
+
+
+def test_a_byte_order_mark_is_no_reason_to_refuse(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    text = json.dumps(document(deviceProperties=[{"id": 0, "name": "GPU"}], traceEvents=timed(5_000, 20)))
+    path.write_bytes(b"\xef\xbb\xbf" + text.encode())
+    assert (account(path)[0]["compute"], read(path).gpus) == (20_000, {0: "GPU"})
+
+
+def test_events_whose_keys_stand_in_another_order_are_read_even_when_cut_short(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    events = timed(5_000, 20) + [event("kernel", "k", 5_100, 5, device=0)] * 50
+    text = json.dumps(document(traceEvents=events), sort_keys=True)
+    path.write_text(text[:-100])
+    trace = read(path)
+    assert 40 < len(trace.ops) < 51
+    assert trace.incomplete
+
+
+def test_copies_on_rocm_go_the_way_that_they_go(tmp_path: Path) -> None:
+    names = ("CopyHostToDevice", "CopyDeviceToHost", "CopyDeviceToDevice", "Memcpy HtoD (Host -> Device)")
+    events = [event("gpu_memcpy", name, 10 * index, 5, device=0) for index, name in enumerate(names)]
+    trace = read(written(tmp_path / "t", events))
+    assert [PARTS[int(part)] for part in trace.ops.part] == ["h2d", "d2h", "d2d", "h2d"]
+
+
+def test_a_real_rocm_trace_knows_its_rank_and_its_steps() -> None:
+    found = analyze([TRACES / "tracelens/resnet_act_checkpoint_mi300_rank0.json.gz"])
+    assert (found.traces[0].rank, found.traces[0].world_size, len(found.devices[0].steps)) == (0, 8, 3)
+    assert found.devices[0].step.communication_total_ns > 0
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
+def test_a_truncated_trace_is_accounted_for_as_far_as_it_goes(packed: bool, tmp_path: Path) -> None:
+    text = gzip.decompress((TRACES / "kineto/resnet50_workers4_a.json.gz").read_bytes())
+    whole = gzip.compress(text, 1) if packed else text
+    path = tmp_path / "t"
+    path.write_bytes(whole[: len(whole) * 8 // 10])
+    found = analyze([path])
+    assert found.traces[0].warnings[0] == "the file is cut short: the events after the cut are missing"
+
+
+def test_gzip_is_told_by_content_whatever_the_name(tmp_path: Path) -> None:
+    path = tmp_path / "trace.sqlite"
+    path.write_bytes(gzip.compress(json.dumps(document(traceEvents=timed(5_000, 20))).encode()))
+    assert account(path)[0]["compute"] == 20_000
+
+
+def test_a_folder_holds_one_file_per_rank_and_what_is_no_trace_is_passed_over(tmp_path: Path) -> None:
+    for rank in range(2):
+        written(tmp_path / f"rank{rank}.json", timed(5_000, 20), distributedInfo={"rank": rank, "world_size": 2})
+    (tmp_path / "notes.txt").write_text("hello")
+    (tmp_path / "metrics.json").write_text('[{"loss": 3.0}]')
+    (tmp_path / "log.gz").write_bytes(gzip.compress(b"a line of a log\n" * 100))
+    found = analyze([tmp_path])
+    assert [trace.rank for trace in found.traces] == [0, 1]
+
+
+def test_what_is_neither_is_refused_in_a_sentence_that_says_what_was_expected(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    path.write_text("hello")
+    with pytest.raises(Unreadable, match="neither an nsys SQLite export nor a Kineto"):
+        read(path)
