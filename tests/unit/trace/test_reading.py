@@ -1,4 +1,4 @@
-"""What every reader must cope with, one sentence of the requirement each. Streams, gzip and speed: test_kineto_stream."""
+"""What every reader must cope with, one sentence of the requirement each. Streams and pieces: test_kineto_stream."""
 
 import gzip
 import json
