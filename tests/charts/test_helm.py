@@ -17,7 +17,8 @@ from tests.cluster.toolchain import go_binaries
 CHART = Path(__file__).parents[2] / "charts" / "mfu-operator"
 EVERYTHING = {
     "image": {"repository": "localhost/mfu-operator", "digest": "sha256:" + "1" * 64},
-    "prometheus": {"address": "http://prometheus:9090"},
+    "prometheus": {"address": "https://prometheus:9090", "tenant": "ml", "secretName": "prometheus-reader"},
+    "metrics": {"profile": "torchtitan", "names": {"mfu": "our_mfu", "phase": ""}, "labels": {"pod": "exported_pod"}},
     "interval": {"sweep": "2", "reconcile": 2},
     "replicas": 2,
     "secretNamespaces": ["training"],
@@ -83,6 +84,7 @@ def test_helm_finds_nothing_wrong(values: Mapping[str, Any], tmp_path: Path) -> 
         ({"prometheus": {"address": "http://user:pw@prometheus"}}, "address"),
         ({"interval": {"sweep": 0}}, "sweep"),
         ({"replicas": 0}, "replicas"),
+        ({"metrics": {"names": {"mfu": "rate(x[1m])"}}}, "mfu"),
     ],
 )
 def test_a_wrong_value_is_refused(values: Mapping[str, Any], named: str, tmp_path: Path) -> None:
@@ -105,6 +107,27 @@ def test_the_pod_is_restricted(values: Mapping[str, Any], tmp_path: Path) -> Non
     assert container["resources"]["requests"] and container["resources"]["limits"]["memory"]
     assert {"startupProbe", "livenessProbe", "readinessProbe"} <= container.keys()
     assert container["command"] == ["python", "-m", "mfu_operator", "run"]
+
+
+def test_the_fleets_source_is_set_and_its_secret_mounted_and_not_spelled_out(tmp_path: Path) -> None:
+    pod = only(rendered(EVERYTHING, tmp_path), "Deployment")["spec"]["template"]["spec"]
+    [container] = pod["containers"]
+    settings = {each["name"]: each.get("value") for each in container["env"]}
+    assert settings["MFU_PROMETHEUS_TENANT"] == "ml"
+    assert settings["MFU_METRICS_PROFILE"] == "torchtitan"
+    assert settings["MFU_METRIC_NAMES"] == "mfu=our_mfu,phase="
+    assert settings["MFU_METRIC_LABELS"] == "pod=exported_pod"
+    [mount] = [each for each in container["volumeMounts"] if each["name"] == "prometheus"]
+    assert (mount["mountPath"], mount["readOnly"]) == (settings["MFU_PROMETHEUS_CREDENTIALS"], True)
+    [volume] = [each for each in pod["volumes"] if each["name"] == "prometheus"]
+    assert volume["secret"]["secretName"] == "prometheus-reader"
+
+
+def test_without_a_secret_none_is_mounted(tmp_path: Path) -> None:
+    pod = only(rendered({}, tmp_path), "Deployment")["spec"]["template"]["spec"]
+    [container] = pod["containers"]
+    assert {"name": "MFU_PROMETHEUS_CREDENTIALS", "value": ""} in container["env"]
+    assert "prometheus" not in {each["name"] for each in pod["volumes"]}
 
 
 def test_a_digest_wins_over_a_tag(tmp_path: Path) -> None:

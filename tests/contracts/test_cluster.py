@@ -10,6 +10,7 @@ import pytest
 from kubernetes import client, config
 
 from mfu_operator.adapters.cluster import KubernetesCluster, Leadership
+from mfu_operator.adapters.cluster.kubernetes import CREDENTIAL_TYPES
 from mfu_operator.adapters.cluster.lease import LEASE_DURATION_S
 from mfu_operator.errors import Stall
 from mfu_operator.model.baseline import WorkloadRef
@@ -67,11 +68,12 @@ class DoubleArena:
             manifest["metadata"]["labels"],
             manifest["metadata"]["annotations"],
             (Pod(f"{name}-x", "node", "Pending", False, None, 0, (IMAGE,)),),
+            pod_count=1,
         )
 
     def keep_secret(self, name: str, data: dict[str, str], kind: str = "Opaque") -> None:
         self.cluster.secrets[self.namespace, name] = data
-        if kind != "Opaque":
+        if kind not in CREDENTIAL_TYPES:
             self.cluster.unfit[self.namespace, name] = kind
 
     def jobs(self) -> list[str]:
@@ -164,6 +166,27 @@ def test_a_workload_comes_with_its_template_its_marks_and_its_pods(arena: Arena)
 
 def test_a_workload_that_is_not_there_is_none(arena: Arena) -> None:
     assert arena.cluster.workload(ref(arena, "nobody")) is None
+
+
+def test_a_workload_says_how_many_pods_it_asks_for(arena: Arena) -> None:
+    name = unique("gpt")
+    arena.run(name)
+    found = arena.cluster.workload(ref(arena, name))
+    assert found is not None
+    assert found.pod_count == 1
+
+
+def test_a_workload_none_of_whose_pods_runs_has_no_endpoint(arena: Arena) -> None:
+    name = unique("gpt")
+    arena.run(name)
+    absent = ref(arena, "nobody", kind="PyTorchJob", api_version="kubeflow.org/v1")
+    assert arena.cluster.endpoints([ref(arena, name), absent]) == {}
+
+
+def test_a_client_certificate_is_read_from_a_tls_secret(arena: Arena) -> None:
+    name = unique("pair")
+    arena.keep_secret(name, {"tls.crt": "CERT", "tls.key": "KEY"}, "kubernetes.io/tls")
+    assert dict(arena.cluster.secret(arena.namespace, name)) == {"tls.crt": "CERT", "tls.key": "KEY"}
 
 
 def test_a_kind_that_nobody_knows_is_refused_with_those_that_are_known(arena: Arena) -> None:

@@ -57,25 +57,41 @@ def serving(
     families: Iterable[tuple[str, str, Iterable[str]]], folder: Path, guard: Guard | None = None
 ) -> Iterator[str]:
     """Yield the address of a server whose database holds `families`: (name, type, lines of `sample`)."""
-    server, tool = _program("prometheus"), _program("promtool")
-    assert server is not None
-    assert tool is not None
-    exposition, data = folder / "samples.om", folder / "data"
+    exposition = folder / "samples.om"
     with exposition.open("w") as file:
         for family, kind, lines in families:
             file.write(f"# TYPE {family} {kind}\n")
             file.writelines(lines)
         file.write("# EOF\n")
-    command = [tool, "tsdb", "create-blocks-from", "openmetrics", str(exposition), str(data)]
+    tool = _program("promtool")
+    assert tool is not None
+    command = [tool, "tsdb", "create-blocks-from", "openmetrics", str(exposition), str(folder / "data")]
     subprocess.run(command, check=True, capture_output=True)
-    (folder / "empty.yml").write_text("global: {}\n")
+    with _running({}, folder, guard) as address:
+        yield address
+
+
+@contextmanager
+def scraping(target: str, folder: Path) -> Iterator[str]:
+    """Yield the address of a server that scrapes `target` (host:port) twice a second, honouring its labels."""
+    job = {"job_name": "training", "honor_labels": True, "static_configs": [{"targets": [target]}]}
+    settings = {"global": {"scrape_interval": "500ms", "scrape_timeout": "400ms"}, "scrape_configs": [job]}
+    with _running(settings, folder) as address:
+        yield address
+
+
+@contextmanager
+def _running(settings: Mapping[str, object], folder: Path, guard: Guard | None = None) -> Iterator[str]:
+    server = _program("prometheus")
+    assert server is not None
+    (folder / "prometheus.yml").write_text(json.dumps(settings))
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
     arguments = [
         server,
-        f"--config.file={folder / 'empty.yml'}",
-        f"--storage.tsdb.path={data}",
+        f"--config.file={folder / 'prometheus.yml'}",
+        f"--storage.tsdb.path={folder / 'data'}",
         "--storage.tsdb.retention.time=100y",
         f"--web.listen-address={address}",
     ]

@@ -5,7 +5,7 @@ Every finding names node and GPU and blocks a proposal. What was not measured is
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import median
+from statistics import fmean, median
 
 from mfu_operator.detect.words import per_cent
 from mfu_operator.model.diagnosis import Bottleneck
@@ -54,10 +54,14 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """What was found, and what could not be ruled out because it was not measured."""
+    """What was found, and what could not be ruled out because it was not measured.
+
+    `supporting` is how busy the GPUs are, as sentences for a person: it alarms nobody and blocks nothing.
+    """
 
     findings: tuple[Finding, ...] = ()
     unmeasured: tuple[str, ...] = ()
+    supporting: tuple[str, ...] = ()
 
     @property
     def blocks(self) -> bool:
@@ -111,7 +115,20 @@ def rule_out(
     findings = [finding for reading in now for finding in _of_gpu(reading, usual)]
     findings += _slow_rank(rank_step_s or {}, node_of or {})
     findings += _moved(frozenset((node_of or {}).values()), frozenset(usual_nodes), now)
-    return Ruling(tuple(findings), tuple(_unmeasured(now)))
+    return Ruling(tuple(findings), tuple(_unmeasured(now)), tuple(_activity(now, healthy)))
+
+
+def _activity(now: Sequence[HardwareReading], healthy: Sequence[HardwareReading]) -> Iterable[str]:
+    """SM and tensor activity, the mean over the GPUs, against that while the baseline held."""
+    for name, now_ratios, usual_ratios in (
+        ("SMs", [gpu.sm_active for gpu in now], [gpu.sm_active for gpu in healthy]),
+        ("tensor cores", [gpu.tensor_active for gpu in now], [gpu.tensor_active for gpu in healthy]),
+    ):
+        busy = [ratio for ratio in now_ratios if ratio is not None]
+        before = [ratio for ratio in usual_ratios if ratio is not None]
+        if busy:
+            usual = f", {per_cent(fmean(before))} while the baseline held" if before else ""
+            yield f"{name} active {per_cent(fmean(busy))} of the time{usual}"
 
 
 class _Usual:

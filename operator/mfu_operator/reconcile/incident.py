@@ -108,6 +108,7 @@ def explain(world: World) -> Step | None:
     else:
         return None
     found = outside_of_commits(world) or _unless_moved(world, found)
+    found = replace(found, evidence=(*found.evidence, *world.supporting))
     return _with(world, replace(incident, diagnosis=found), Event("Warning", "Diagnosed", _diagnosis_story(found)))
 
 

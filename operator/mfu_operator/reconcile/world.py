@@ -47,8 +47,8 @@ class World:
 
     `problem` is what kept this tick from measuring, `job_problem` from seeing the profiling Job, `source_problem` from
     learning where the configuration comes from, `answer_problem` from asking for the pull request. `findings`
-    explain the loss and lie outside of any commit, `unmeasured` is what of the hardware nobody measured. `symptoms` are
-    what else is wrong; None: not known now.
+    explain the loss and lie outside of any commit, `unmeasured` is what of the hardware nobody measured, `supporting`
+    how busy it is. `symptoms` are what else is wrong; None: not known now.
     """
 
     now_s: float
@@ -67,5 +67,6 @@ class World:
     pull_request: PullRequest | None = None
     findings: tuple[Finding, ...] = ()
     unmeasured: tuple[str, ...] = ()
+    supporting: tuple[str, ...] = ()
     symptoms: tuple[Symptom, ...] | None = None
     answer_problem: MfuError | None = None

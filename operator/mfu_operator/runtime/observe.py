@@ -104,6 +104,7 @@ def _measured(hands: Hands, world: World) -> World:
         recorded=_recorded(hands, world, since_s, unlike),
         findings=ruling.findings,
         unmeasured=ruling.unmeasured,
+        supporting=ruling.supporting,
         symptoms=hands.sweep.symptoms(identity.uid, world.now_s),
         judgement=None if judgement is None else held_against(judgement, baseline, spec),
         problem=hands.sweep.source_problem(identity.uid),

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mfu_operator.adapters.cluster.kinds import kind_of
-from mfu_operator.adapters.cluster.pods import micro_time, pod_of, profiling_job_of, unix_time
+from mfu_operator.adapters.cluster.pods import endpoint_of, micro_time, pod_of, profiling_job_of, unix_time
 from mfu_operator.model.workload import JobPhase, ProfilingJob
 
 CREATED = "2026-11-21T07:00:00Z"
@@ -221,3 +221,57 @@ def test_an_empty_object_of_any_kind_has_no_template(row: tuple[str, str, dict[s
     found = kind_of(row[0], row[1])
     assert found is not None
     assert not found.template({"metadata": {"name": "gpt"}, "spec": {}})
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "spec", "count"),
+    [
+        ("batch/v1", "Job", {"parallelism": 4, "completions": 8}, 4),
+        ("batch/v1", "Job", {"parallelism": 8, "completions": 8, "completionMode": "Indexed"}, 8),
+        (
+            "jobset.x-k8s.io/v1alpha2",
+            "JobSet",
+            {"replicatedJobs": [{"replicas": 2, "template": {"spec": {"parallelism": 4}}}]},
+            8,
+        ),
+        (
+            "kubeflow.org/v1",
+            "PyTorchJob",
+            {"pytorchReplicaSpecs": {"Master": {"replicas": 1}, "Worker": {"replicas": 7}}},
+            8,
+        ),
+        (
+            "kubeflow.org/v2beta1",
+            "MPIJob",
+            {"mpiReplicaSpecs": {"Launcher": {"replicas": 1}, "Worker": {"replicas": 8}}},
+            8,
+        ),
+        ("ray.io/v1", "RayJob", {"rayClusterSpec": {"workerGroupSpecs": [{"replicas": 3}]}}, 3),
+        ("batch.volcano.sh/v1alpha1", "Job", {"tasks": [{"replicas": 1}, {"replicas": 6}]}, 6),
+        ("batch/v1", "Job", {}, None),
+        ("jobset.x-k8s.io/v1alpha2", "JobSet", {}, None),
+        ("kubeflow.org/v1", "PyTorchJob", {}, None),
+        ("ray.io/v1", "RayJob", {}, None),
+    ],
+)
+def test_every_kind_tells_how_many_pods_that_train_it_asks_for(
+    api_version: str, kind: str, spec: dict[str, Any], count: int | None
+) -> None:
+    found = kind_of(api_version, kind)
+    assert found is not None
+    assert found.pod_count({"metadata": {"name": "gpt"}, "spec": spec}) == count
+
+
+def test_a_pods_endpoint_has_the_named_ports_of_all_its_containers() -> None:
+    containers = [{"ports": [{"name": "metrics", "containerPort": 9400}, {"containerPort": 80}]}, {}]
+    sidecars = [{"ports": [{"name": "metrics-nccl", "containerPort": 9500}]}]
+    manifest = {
+        "metadata": {"name": "gpt-0", "annotations": {"prometheus.io/port": "9400"}},
+        "spec": {"containers": containers, "initContainers": sidecars},
+        "status": {"podIP": "10.0.0.1"},
+    }
+    found = endpoint_of(manifest)
+    assert found is not None
+    assert (found.name, found.ip, found.ports) == ("gpt-0", "10.0.0.1", {"metrics": 9400, "metrics-nccl": 9500})
+    assert found.annotations == {"prometheus.io/port": "9400"}
+    assert endpoint_of(manifest | {"status": {}}) is None

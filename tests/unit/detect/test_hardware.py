@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from mfu_operator.detect.hardware import merged, rule_out
@@ -5,8 +7,8 @@ from mfu_operator.model.diagnosis import Bottleneck
 from mfu_operator.model.series import HardwareReading
 
 
-def gpu(**values: int | None) -> HardwareReading:
-    healthy: dict[str, int | None] = {
+def gpu(**values: float | None) -> HardwareReading:
+    healthy: dict[str, Any] = {
         "link_generation": 5, "link_max_generation": 5, "link_width": 16, "link_max_width": 16,
         "throttle_bits": 0x4, "xid": 0, "ecc_errors": 0,
     }  # fmt: skip
@@ -110,3 +112,18 @@ def test_fewer_of_the_same_nodes_and_nodes_that_nobody_noted_are_no_move() -> No
 def test_many_new_nodes_are_counted_and_not_listed() -> None:
     nodes = {f"pod-{index}": f"node-{index:02}" for index in range(30)}
     assert rule_out([], node_of=nodes, usual_nodes=["old"]).findings[0].where.endswith("and 22 more")
+
+
+def test_idle_gpus_are_told_and_block_nothing() -> None:
+    now = [gpu(sm_active=0.2, tensor_active=0.05), gpu(sm_active=0.4, tensor_active=0.15)]
+    ruling = rule_out(now, [gpu(sm_active=0.9, tensor_active=0.35)])
+    assert not ruling.blocks
+    assert ruling.supporting == (
+        "SMs active 30 % of the time, 90 % while the baseline held",
+        "tensor cores active 10 % of the time, 35 % while the baseline held",
+    )
+
+
+def test_activity_that_was_not_measured_is_not_told() -> None:
+    assert rule_out([gpu()], [gpu(sm_active=0.9)]).supporting == ()
+    assert rule_out([gpu(sm_active=0.3)]).supporting == ("SMs active 30 % of the time",)

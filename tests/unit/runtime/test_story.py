@@ -5,12 +5,16 @@ from dataclasses import replace
 import pytest
 
 from mfu_operator.api import status as codec
-from mfu_operator.model.baseline import Baseline, Provenance, RecordPlan, RemediationMode
+from mfu_operator.detect.hardware import Ruling
+from mfu_operator.model.baseline import Baseline, Comparable, Provenance, RecordPlan, RemediationMode, Signal
 from mfu_operator.model.diagnosis import Bottleneck
 from mfu_operator.model.proposal import PullRequestState
+from mfu_operator.model.series import Reading
 from mfu_operator.model.vitals import Ailment, Symptom
 from tests.support import worlds
 from tests.support.hands_double import Stage
+
+OTHER_BATCH = Comparable("gpt-small", global_batch=256)
 
 
 @pytest.fixture
@@ -365,3 +369,31 @@ def test_a_regression_is_said_before_a_symptom_and_both_are_told(stage: Stage) -
     assert stage.stored["summary"]["verdict"] == "Regressed"
     assert stage.condition("MemoryCreeping") is not None
     assert stage.condition("Regressed") is not None
+
+
+def test_how_busy_the_gpus_are_stands_beside_the_diagnosis_and_changes_nothing_of_it(stage: Stage) -> None:
+    stage.sweep.rules = Ruling(supporting=("SMs active 30% of the time",))
+    stage.regress()
+    diagnosis = stage.incident.diagnosis
+    assert diagnosis is not None
+    assert diagnosis.bottleneck is Bottleneck.INPUT_STARVED
+    assert diagnosis.evidence[-1] == "SMs active 30% of the time"
+
+
+def test_a_recording_of_another_configuration_says_so_and_goes_on_waiting(stage: Stage) -> None:
+    stage.edit(lambda spec: replace(spec, declared=None, record=RecordPlan(600, 60), comparable=OTHER_BATCH))
+    stage.sweep.says = None
+    stage.sweep.held = (Reading(stage.now_s, {Signal.MFU: 0.4}, info={"global_batch": "512"}),)
+    stage.tick()
+    assert stage.status.baseline is None
+    assert stage.status.recording is not None
+    assert stage.status.recording.problem == "not the baseline's job: global batch 512 instead of 256"
+
+
+def test_what_the_workloads_object_says_goes_to_the_sweep(stage: Stage) -> None:
+    workload = stage.cluster.workloads["Job", "team-a", "gpt-small"]
+    marked = replace(workload, labels={**workload.labels, "mfu-operator.io/global-batch": "512"})
+    stage.cluster.workloads["Job", "team-a", "gpt-small"] = marked
+    stage.tick()
+    (registered,) = stage.sweep.registered.values()
+    assert registered["facts"]["global_batch"] == "512"

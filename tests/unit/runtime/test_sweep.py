@@ -645,3 +645,24 @@ def test_a_source_that_knows_why_it_has_nothing_is_asked(bench: Bench) -> None:
     problem = bench.sweep.source_problem("uid")
     assert problem is not None
     assert problem.reason == "PodUnreachable"
+
+
+class Idle(WithHardware):
+    """A GPU whose SMs do next to nothing."""
+
+    def hardware(
+        self, workloads: Sequence[WorkloadRef], now_s: float
+    ) -> Mapping[WorkloadRef, tuple[HardwareReading, ...]]:
+        gpu = HardwareReading("node-1", "H200 0", sm_active=0.02, tensor_active=0.0)
+        return dict.fromkeys(workloads, (gpu,))
+
+
+def test_sm_and_tensor_activity_alone_alarm_nobody(bench: Bench) -> None:
+    bench.metrics = Idle()
+    bench.sources = SourcesDouble(bench.metrics)
+    bench.sweep = bench.another()
+    bench.sweep.register("uid", SPEC, BASELINE)
+    bench.run(60)
+    judgement = bench.sweep.judgement("uid", bench.now_s)
+    assert judgement is not None
+    assert (judgement.verdict, judgement.evidence_s) == (Verdict.HEALTHY, 0.0)
