@@ -6,7 +6,7 @@ INSTALLED := $(VENV)/.installed
 export PYTHONPATH := $(CURDIR)/operator:$(CURDIR)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-down test lint unit e2e generate lock clean cluster-up cluster-down accuracy bench damage detection-figures
+.PHONY: help demo demo-down test lint unit e2e generate lock clean cluster-up cluster-down accuracy bench bench-fleet damage detection-figures
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,6 +62,9 @@ damage: $(INSTALLED) ## Every trace in tests/data damaged 50 times in every way 
 
 bench: $(INSTALLED) ## Trace analysis, timed beside its peers
 	@$(BIN)/python -m tests.bench.analyze
+
+bench-fleet: $(INSTALLED) ## Ten thousand baselines on a real API server and a real Prometheus: cost, speed, restart
+	@$(BIN)/python -m tests.bench.fleet
 
 detection-figures: $(INSTALLED) ## The detection rule's figures by simulation, beside its peers
 	@$(BIN)/python -m tests.detection

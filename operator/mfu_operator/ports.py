@@ -68,6 +68,12 @@ class Cluster(Protocol):
         Raises Stall(CredentialsMissing) where absent, Stall(CredentialsUnfit) where it was not made to be sent.
         """
 
+    def exists(self, namespace: str, name: str, uid: str) -> bool:
+        """Whether there still is this TrainingBaseline."""
+
+    def write_status(self, namespace: str, name: str, changes: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """Merge changes into a TrainingBaseline's status; the object as it is stored then, None where it is gone."""
+
     def post(self, regarding: Mapping[str, Any], event: Event) -> None:
         """Post an Event on an object (apiVersion, kind, namespace, name, uid)."""
 

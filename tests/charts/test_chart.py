@@ -28,7 +28,8 @@ PROBE_METRIC = re.compile(r"\bmfu_probe_\w+")
 
 def exported() -> set[str]:
     """Our own metrics, as Prometheus names their series."""
-    collectors = [each for each in vars(telemetry).values() if isinstance(each, MetricWrapperBase)]
+    kinds = MetricWrapperBase | telemetry.Baselines
+    collectors = [each for each in vars(telemetry).values() if isinstance(each, kinds)]
     families = [family for each in collectors for family in each.describe()]
     names = {f"{family.name}_total" if family.type == "counter" else family.name for family in families}
     return names | {f"{family.name}_bucket" for family in families if family.type == "histogram"}

@@ -4,15 +4,7 @@ from pathlib import Path
 
 from tests.cluster.etcd import Etcd
 from tests.cluster.kubeconfig import write_kubeconfig
-from tests.cluster.layout import (
-    API_ADDRESS,
-    API_PORT,
-    API_URL,
-    HOST_ADDRESS,
-    LOOPBACK,
-    POD_RANGE,
-    SERVICE_RANGE,
-)
+from tests.cluster.layout import LOOPBACK, POD_RANGE, WITH_A_NODE, ControlPlaneLayout
 from tests.cluster.pki import Authority
 from tests.cluster.process import Process
 from tests.cluster.web import answers_ok
@@ -27,8 +19,16 @@ class ApiServer:
 
     name = "kube-apiserver"
 
-    def __init__(self, binaries: Path, state: Path, authority: Authority, etcd: Etcd) -> None:
+    def __init__(
+        self,
+        binaries: Path,
+        state: Path,
+        authority: Authority,
+        etcd: Etcd,
+        layout: ControlPlaneLayout = WITH_A_NODE,
+    ) -> None:
         """Describe the API server, which keeps its objects in ``etcd``."""
+        self._layout = layout
         self._authority = authority
         self._administrator = authority.issue("mfu-admin", groups=("system:masters",))
         flags = self._flags(etcd)
@@ -40,7 +40,7 @@ class ApiServer:
 
     def ready(self) -> None:
         """Wait until the API server and everything it sets up at its start is ready."""
-        url = f"{API_URL}/readyz"
+        url = f"{self._layout.api_url}/readyz"
         self._process.await_ready(
             "the API server", lambda: answers_ok(url, self._authority, self._administrator), timeout_s=120
         )
@@ -50,20 +50,21 @@ class ApiServer:
         self._process.stop()
 
     def _flags(self, etcd: Etcd) -> list[str]:
+        layout = self._layout
         names = ("kubernetes", "kubernetes.default", "kubernetes.default.svc", "localhost")
-        serving = self._authority.issue("kube-apiserver", addresses=(API_ADDRESS, HOST_ADDRESS, *names))
+        serving = self._authority.issue("kube-apiserver", addresses=(layout.api_address, layout.host_address, *names))
         to_kubelet = self._authority.issue("kube-apiserver-kubelet-client", groups=("system:masters",))
         token_key = self._authority.signing_key("service-accounts")
         flags = {
-            "bind-address": API_ADDRESS,
-            "secure-port": API_PORT,
-            "advertise-address": API_ADDRESS,
+            "bind-address": layout.api_address,
+            "secure-port": layout.api_port,
+            "advertise-address": layout.api_address,
             "endpoint-reconciler-type": "none",
             "etcd-servers": etcd.url,
             "etcd-cafile": self._authority.certificate,
             "etcd-certfile": etcd.client.certificate,
             "etcd-keyfile": etcd.client.key,
-            "service-cluster-ip-range": SERVICE_RANGE,
+            "service-cluster-ip-range": layout.service_range,
             "tls-cert-file": serving.certificate,
             "tls-private-key-file": serving.key,
             "client-ca-file": self._authority.certificate,

@@ -2,24 +2,24 @@
 
 from pathlib import Path
 
-from tests.cluster.layout import LOOPBACK
+from tests.cluster.layout import LOOPBACK, WITH_A_NODE, ControlPlaneLayout
 from tests.cluster.pki import Authority
 from tests.cluster.process import Process
 from tests.cluster.web import answers_ok
-
-_CLIENT_PORT = 12379
-_PEER_PORT = 12380
 
 
 class Etcd:
     """One etcd on the loopback address, open to holders of the cluster's certificates only."""
 
     name = "etcd"
-    url = f"https://{LOOPBACK}:{_CLIENT_PORT}"
 
-    def __init__(self, binaries: Path, state: Path, authority: Authority) -> None:
+    def __init__(
+        self, binaries: Path, state: Path, authority: Authority, layout: ControlPlaneLayout = WITH_A_NODE
+    ) -> None:
         """Describe etcd; data and log stand below ``state``."""
         self.authority = authority
+        self.url = f"https://{LOOPBACK}:{layout.etcd_port}"
+        self._peer_url = f"https://{LOOPBACK}:{layout.etcd_port + 1}"
         self.client = authority.issue("etcd", addresses=(LOOPBACK, "localhost"))
         self._process = Process(self.name, [str(binaries / "etcd"), *self._flags(state)], state=state)
 
@@ -37,7 +37,7 @@ class Etcd:
         self._process.stop()
 
     def _flags(self, state: Path) -> list[str]:
-        peers = f"https://{LOOPBACK}:{_PEER_PORT}"
+        peers = self._peer_url
         flags = {
             "name": "mfu",
             "data-dir": state / self.name / "data",

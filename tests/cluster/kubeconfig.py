@@ -17,9 +17,9 @@ _CACHED_AS = API_ADDRESS
 _NOTHING = "nothing was current"
 
 
-def kubeconfig_of(authority: Authority, identity: Certificate) -> dict[str, Any]:
+def kubeconfig_of(authority: Authority, identity: Certificate, api_url: str = API_URL) -> dict[str, Any]:
     """Return a kubeconfig that holds everything in itself: one cluster, one user, one context, all of one name."""
-    cluster = {"server": API_URL, "certificate-authority-data": _encoded(authority.certificate)}
+    cluster = {"server": api_url, "certificate-authority-data": _encoded(authority.certificate)}
     user = {
         "client-certificate-data": _encoded(identity.certificate),
         "client-key-data": _encoded(identity.key),
@@ -34,9 +34,9 @@ def kubeconfig_of(authority: Authority, identity: Certificate) -> dict[str, Any]
     }
 
 
-def write_kubeconfig(path: Path, authority: Authority, identity: Certificate) -> Path:
+def write_kubeconfig(path: Path, authority: Authority, identity: Certificate, api_url: str = API_URL) -> Path:
     """Write the kubeconfig of one identity and return its path."""
-    write_atomically(path, yaml.safe_dump(kubeconfig_of(authority, identity)))
+    write_atomically(path, yaml.safe_dump(kubeconfig_of(authority, identity, api_url)))
     return path
 
 

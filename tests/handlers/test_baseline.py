@@ -11,13 +11,13 @@ import pytest
 
 from mfu_operator.api.group import GROUP_VERSION, KIND
 from mfu_operator.errors import Retry
-from mfu_operator.handlers.baseline import reconcile, release
+from mfu_operator.handlers.baseline import heard
 from mfu_operator.handlers.probes import SweepStoppedError, sweep_is_alive
 from mfu_operator.handlers.shell import Shell
-from mfu_operator.model.incident import Status
 from mfu_operator.model.vitals import Ailment, Symptom
 from mfu_operator.runtime import telemetry
 from mfu_operator.runtime.leader import Leader
+from mfu_operator.runtime.reconciler import Reconciler
 from mfu_operator.settings import Settings
 from tests.support import worlds
 from tests.support.hands_double import Stage
@@ -37,46 +37,59 @@ class LeaseDouble:
 
 
 class Bench:
-    """The handlers with everything behind them in memory, and the object as the API server stores it."""
+    """The loop with everything behind it in memory, and the object as the API server stores it."""
 
     def __init__(self, held: bool = True) -> None:
         self.stage = Stage()
         self.leader = Leader(LeaseDouble(held), time.time)
         self.leader.renew()
-        self.shell = Shell(Settings(), worlds.DEFAULTS, self.stage.hands, self.leader)
+        self.reconciler = Reconciler(self.stage.hands, worlds.DEFAULTS, lambda: self.leader.acting, 15.0)
+        self.shell = Shell(Settings(), self.stage.hands, self.leader, self.reconciler)
         self.memo = kopf.Memo(shell=self.shell)
         self.object: dict[str, Any] = {
             "apiVersion": GROUP_VERSION,
             "kind": KIND,
-            "metadata": {"namespace": "team-a", "name": "gpt-small", "uid": worlds.UID, "generation": 1},
+            "metadata": {
+                "namespace": "team-a", "name": "gpt-small", "uid": worlds.UID, "generation": 1, "resourceVersion": "1"
+            },
             "spec": {
                 "workload": {"apiVersion": "batch/v1", "kind": "Job", "name": "gpt-small"},
                 "comparable": {"model": "gpt-small"},
                 "baseline": {"values": {"mfu": 0.46}},
             },
-        }
+        }  # fmt: skip
+        self.stage.cluster.baselines["team-a", "gpt-small"] = self.object
+
+    def happens(self, kind: str | None = None) -> None:
+        """The watch tells of the object as it is stored."""
+        event = {"type": kind, "object": json.loads(json.dumps(self.object))}
+        asyncio.run(heard(event=event, memo=self.memo))  # type: ignore[arg-type]
+
+    def edit(self, spec: dict[str, Any]) -> None:
+        """A person changes the spec."""
+        metadata = self.object["metadata"]
+        metadata["resourceVersion"] = str(int(metadata["resourceVersion"]) + 1)
+        if spec != self.object["spec"]["baseline"]:
+            metadata["generation"] += 1
+            self.object["spec"]["baseline"] = spec
 
     def tick(self) -> dict[str, Any]:
-        """One call of the timer; what it patched, and the object with it."""
-        patch = kopf.Patch()
-        body = kopf.Body(json.loads(json.dumps(self.object)))
-        asyncio.run(reconcile(body=body, patch=patch, memo=self.memo))
-        changes = json.loads(json.dumps(dict(patch)))
-        self.object["status"] = merged(self.object.get("status", {}), changes.get("status", {}))
-        return changes
+        """A tick of the object as it is stored; what was written."""
+        self.happens()
+        self.stage.cluster.written.clear()
+        if self.reconciler.takes_part():
+            for member in self.reconciler.fleet.members():
+                self.reconciler.reconcile(member)
+        written = self.stage.cluster.written
+        return {"status": written[-1]} if written else {}
 
     def conditions(self) -> dict[str, dict[str, Any]]:
         return {each["type"]: each for each in self.object["status"]["conditions"]}
 
 
-def merged(before: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
-    kept = {key: value for key, value in before.items() if key not in patch}
-    nested = {
-        key: merged(before.get(key) or {}, value) if isinstance(value, dict) else value
-        for key, value in patch.items()
-        if value is not None
-    }
-    return kept | nested
+def exported(family: str = "mfu_operator_verdict") -> set[str]:
+    families = {each.name: each for each in telemetry.BASELINES.collect()}
+    return {sample.labels["name"] for sample in families[family].samples}
 
 
 @pytest.fixture
@@ -142,34 +155,32 @@ def test_a_replica_that_does_not_lead_does_nothing() -> None:
 
 
 def test_a_spec_that_cannot_be_read_is_stalled_once_and_left_alone(bench: Bench) -> None:
-    bench.object["spec"]["baseline"] = {"values": {"mfu": 46}}
+    bench.edit({"values": {"mfu": 46}})
     bench.tick()
     found = bench.conditions()
     assert set(found) == {"Ready", "Stalled"}
     assert (found["Stalled"]["status"], found["Stalled"]["reason"]) == ("True", "InvalidSpec")
     assert "write the ratio (0.46)" in found["Stalled"]["message"]
-    assert found["Stalled"]["observedGeneration"] == bench.object["status"]["observedGeneration"] == 1
+    assert found["Stalled"]["observedGeneration"] == bench.object["status"]["observedGeneration"] == 2
     assert bench.tick() == {}
     assert [event.reason for _, event in bench.stage.cluster.events] == ["InvalidSpec"]
 
 
 def test_the_next_generation_is_read_again(bench: Bench) -> None:
     good = bench.object["spec"]["baseline"]
-    bench.object["spec"]["baseline"] = {"values": {"mfu": 46}}
+    bench.edit({"values": {"mfu": 46}})
     bench.tick()
-    bench.object["spec"]["baseline"] = good
-    bench.object["metadata"]["generation"] = 2
+    bench.edit(good)
     bench.tick()
     assert "Stalled" not in bench.conditions()
-    assert bench.conditions()["Ready"]["observedGeneration"] == 2
+    assert bench.conditions()["Ready"]["observedGeneration"] == 3
 
 
 def test_an_open_incident_outlives_a_spec_that_cannot_be_read(bench: Bench) -> None:
     bench.tick()
     bench.stage.sweep.says = worlds.regressed()
     bench.tick()
-    bench.object["spec"]["baseline"] = {"values": {"mfu": 46}}
-    bench.object["metadata"]["generation"] = 2
+    bench.edit({"values": {"mfu": 46}})
     bench.tick()
     assert bench.object["status"]["incident"]["id"] == "gpt-small-3f2a91c0-1"
 
@@ -177,6 +188,7 @@ def test_an_open_incident_outlives_a_spec_that_cannot_be_read(bench: Bench) -> N
 def test_a_status_of_a_newer_operator_is_told_and_not_overwritten(bench: Bench) -> None:
     bench.tick()
     bench.object["status"]["judgement"]["verdict"] = "Splendid"
+    bench.edit(bench.object["spec"]["baseline"])
     assert bench.tick() == {}
     assert bench.tick() == {}
     assert [event.reason for _, event in bench.stage.cluster.events].count("StatusUnreadable") == 1
@@ -184,28 +196,28 @@ def test_a_status_of_a_newer_operator_is_told_and_not_overwritten(bench: Bench) 
 
 def test_a_deleted_baseline_is_measured_no_longer_and_exports_nothing(bench: Bench) -> None:
     bench.tick()
-    asyncio.run(release(body=kopf.Body(bench.object), memo=bench.memo))
+    bench.happens("DELETED")
     assert bench.stage.sweep.registered == {}
-    assert bench.shell.backoffs == {}
-    exported = {sample.labels["name"] for metric in telemetry.VERDICT.collect() for sample in metric.samples}
-    assert "gpt-small" not in exported
+    assert len(bench.reconciler.fleet) == 0
+    assert "gpt-small" not in exported()
 
 
-def test_symptoms_are_exported_while_they_are_there(bench: Bench) -> None:
+def test_symptoms_are_exported_while_they_are_there() -> None:
     def exported() -> set[tuple[str, str]]:
-        metrics = (*telemetry.SYMPTOM.collect(), *telemetry.MEMORY_FULL.collect())
-        return {(sample.name, sample.labels["reason"]) for metric in metrics for sample in metric.samples}
+        samples = (sample for each in telemetry.BASELINES.collect() for sample in each.samples)
+        return {(sample.name, sample.labels["reason"]) for sample in samples if "reason" in sample.labels}
 
     leak = Symptom(Ailment.HOST_MEMORY_LEAK, "full", 1.0, 0.9, "gpt-0", full_at=2.0)
-    telemetry.record("team-a", "gpt", Status(symptoms=(leak, Symptom(Ailment.HUNG, "still", 1.0, 700.0))))
+    telemetry.show(worlds.IDENTITY, worlds.judgement())
+    telemetry.ails(worlds.IDENTITY, (leak, Symptom(Ailment.HUNG, "still", 1.0, 700.0)))
     assert exported() == {
         ("mfu_operator_symptom", "HostMemoryLeak"),
         ("mfu_operator_symptom", "Hung"),
         ("mfu_operator_memory_full_timestamp_seconds", "HostMemoryLeak"),
     }
-    telemetry.record("team-a", "gpt", Status(symptoms=(leak,)))
+    telemetry.ails(worlds.IDENTITY, (leak,))
     assert ("mfu_operator_symptom", "Hung") not in exported()
-    telemetry.forget("team-a", "gpt")
+    telemetry.forget(worlds.UID)
     assert exported() == set()
 
 
@@ -213,8 +225,7 @@ def test_a_replica_that_lost_the_lease_exports_no_baseline_any_more(bench: Bench
     bench.tick()
     bench.leader.stop()
     assert bench.tick() == {}
-    exported = {sample.labels["name"] for metric in telemetry.VERDICT.collect() for sample in metric.samples}
-    assert "gpt-small" not in exported
+    assert "gpt-small" not in exported()
 
 
 def counted(reason: str) -> float:
@@ -251,7 +262,7 @@ def test_a_failed_step_is_counted_once_per_attempt(bench: Bench) -> None:
 def test_a_baseline_that_was_deleted_before_it_was_judged_is_let_go(bench: Bench) -> None:
     bench.stage.sweep.says = None
     bench.tick()
-    asyncio.run(release(body=kopf.Body(bench.object), memo=bench.memo))
+    bench.happens("DELETED")
 
 
 @pytest.mark.parametrize(("age_s", "alive"), [(None, True), (10.0, True), (299.0, True), (301.0, False)])

@@ -1,5 +1,6 @@
 """A cluster in memory, held to the same contract as the real one."""
 
+import json
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
@@ -10,6 +11,18 @@ from mfu_operator.model.baseline import WorkloadRef
 from mfu_operator.model.condition import Event
 from mfu_operator.model.workload import JobPhase, PodEndpoint, ProfilingJob, Workload
 
+
+def merged(before: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
+    """What a JSON merge patch leaves."""
+    kept = {key: value for key, value in before.items() if key not in patch}
+    nested = {
+        key: merged(before.get(key) or {}, value) if isinstance(value, dict) else value
+        for key, value in patch.items()
+        if value is not None
+    }
+    return kept | nested
+
+
 KINDS = ("Job", "JobSet", "PyTorchJob", "MPIJob", "RayJob")
 
 
@@ -17,6 +30,7 @@ class ClusterDouble:
     """Holds `workloads` by (kind, namespace, name), their `running` pods' addresses,
     `jobs` and their `manifests` by (namespace, name), `secrets`
     (`unfit`: the types of those that are no credentials), and
+    `baselines` by (namespace, name) with the changes `written` to their statuses, and
     the `events` that were posted. `fails` is raised instead of every answer while it is set; `now_s` stamps Jobs."""
 
     def __init__(self) -> None:
@@ -27,6 +41,8 @@ class ClusterDouble:
         self.unfit: dict[tuple[str, str], str] = {}
         self.events: list[tuple[Mapping[str, Any], Event]] = []
         self.running: dict[WorkloadRef, tuple[PodEndpoint, ...]] = {}
+        self.baselines: dict[tuple[str, str], dict[str, Any]] = {}
+        self.written: list[dict[str, Any]] = []
         self.fails: MfuError | None = None
         self.now_s = 0.0
 
@@ -58,6 +74,22 @@ class ClusterDouble:
         if self.unfit.get((namespace, name)):
             raise Stall("CredentialsUnfit", f"Secret {name!r} is of type {self.unfit[namespace, name]}; make another")
         return self.secrets[namespace, name]
+
+    def exists(self, namespace: str, name: str, uid: str) -> bool:
+        self._fail()
+        found = self.baselines.get((namespace, name))
+        return found is not None and found["metadata"]["uid"] == uid
+
+    def write_status(self, namespace: str, name: str, changes: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        self._fail()
+        found = self.baselines.get((namespace, name))
+        if found is None:
+            return None
+        self.written.append(deepcopy(dict(changes)))
+        found["status"] = merged(found.get("status", {}), json.loads(json.dumps(changes)))
+        metadata = found["metadata"]
+        metadata["resourceVersion"] = str(int(metadata.get("resourceVersion", "0")) + 1)
+        return deepcopy(found)
 
     def post(self, regarding: Mapping[str, Any], event: Event) -> None:
         self._fail()

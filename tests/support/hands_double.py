@@ -45,6 +45,7 @@ class SweepDouble:
     registered: dict[str, dict[str, Any]] = field(default_factory=dict)
     gates: dict[Gate, tuple[float, float | None]] = field(default_factory=dict)
     finished_s: float | None = None
+    runs: object = "a"
     rules: Ruling = field(default_factory=Ruling)
     ails: tuple[Symptom, ...] | None = ()
 
@@ -71,6 +72,9 @@ class SweepDouble:
 
     def symptoms(self, key: str, now_s: float) -> tuple[Symptom, ...] | None:
         return self.ails
+
+    def run(self, key: str) -> object:
+        return self.runs
 
     def filled(self, key: str) -> bool:
         return self.fills

@@ -9,6 +9,7 @@ from kubernetes.config.config_exception import ConfigException
 
 from mfu_operator.adapters.cluster import connect
 from mfu_operator.adapters.cluster.failures import translated
+from mfu_operator.adapters.cluster.kubernetes import MERGE_PATCH
 from mfu_operator.api.group import GROUP, PLURAL, VERSION
 from mfu_operator.errors import Stall
 
@@ -68,7 +69,16 @@ def patch(metadata: Mapping[str, Any], change: Mapping[str, Any]) -> None:
     namespace, name = metadata["namespace"], metadata["name"]
     guarded = {**change, "metadata": {"resourceVersion": metadata.get("resourceVersion")}}
     with translated(f"changing TrainingBaseline {namespace}/{name}"):
-        api.patch_namespaced_custom_object(GROUP, VERSION, namespace, PLURAL, name, guarded, _request_timeout=TIMEOUT_S)
+        api.patch_namespaced_custom_object(
+            GROUP,
+            VERSION,
+            namespace,
+            PLURAL,
+            name,
+            guarded,
+            _content_type=MERGE_PATCH,
+            _request_timeout=TIMEOUT_S,
+        )
 
 
 def current_namespace() -> str:

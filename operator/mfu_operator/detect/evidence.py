@@ -5,8 +5,8 @@ most as one, whatever the depth: no dip shorter than the horizon can alarm. A ga
 """
 
 import math
-from dataclasses import dataclass, replace
 from statistics import median
+from typing import Any, NamedTuple
 
 from mfu_operator.detect.cleaning import gate_of, is_restart, level_of, losses_of, values_of
 from mfu_operator.detect.statistics import Tolerance, tolerance_of
@@ -55,8 +55,7 @@ _MOST_RECENT = 64
 """… and of at most so many readings: it bounds the memory of a fleet scraped every second."""
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(NamedTuple):
     """What is remembered of one job between two readings. All times are the readings' own.
 
     evidence_s, contradiction_s and recover_s are the clipped sums for a loss, for signals that contradict each other,
@@ -105,6 +104,12 @@ class State:
     def value(self) -> float | None:
         """The median of the last minutes, in the signal's unit."""
         return median(value for _, value in self.recent) if self.recent else None
+
+
+def replace(state: State, **changes: Any) -> State:
+    """The state with these fields changed. A tuple, for it is made some times for every reading of a fleet, and takes a
+    fifth of the time that `dataclasses.replace` does."""
+    return state._replace(**changes)
 
 
 def initial() -> State:

@@ -1,7 +1,7 @@
 """The only files that import kopf. Each handler reads, calls `runtime`, and writes the status back.
 
 startup   settings, adapters, the sweep and the Lease, made once and closed at cleanup
-baseline  one timer per TrainingBaseline
+baseline  what the API server tells of TrainingBaselines, handed to the fleet
 probes    liveness
 """
 

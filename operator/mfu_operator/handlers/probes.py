@@ -18,10 +18,16 @@ class SweepStoppedError(RuntimeError):
     """The sweep has not ended for too long."""
 
 
+class LoopStoppedError(RuntimeError):
+    """Nobody ticks any more."""
+
+
 @kopf.on.probe(id="sweep")
 def sweep_is_alive(memo: kopf.Memo, **_: Any) -> str:
     """When the last sweep ended; raises where that is too long ago."""
     shell: Shell = memo.shell
+    if not shell.reconciler.alive:
+        raise LoopStoppedError("the loop over the baselines has ended")
     finished_s = shell.hands.sweep.finished_s
     if finished_s is None:
         return "starting"

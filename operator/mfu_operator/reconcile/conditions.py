@@ -94,7 +94,7 @@ def _reconciling(world: World, status: Status, waits: Sequence[Wait]) -> Conditi
     if world.spec.suspend:
         return None
     incident = status.incident
-    if incident is not None and incident.blocked is None and not _awaits_person(world, incident):
+    if incident is not None and not awaits_person(world, incident):
         told = "; waiting: ".join((_next_fact(world, incident), *(f"{wait.reason}: {wait.message}" for wait in waits)))
         return Condition("Reconciling", "True", "IncidentOpen", f"incident {incident.id}: {told}")
     if status.baseline is None and world.problem is None:
@@ -102,7 +102,10 @@ def _reconciling(world: World, status: Status, waits: Sequence[Wait]) -> Conditi
     return None
 
 
-def _awaits_person(world: World, incident: Incident) -> bool:
+def awaits_person(world: World, incident: Incident) -> bool:
+    """Whether all that the operator may do about an incident is done."""
+    if incident.blocked is not None:
+        return True
     if incident.diagnosis is None:
         return False
     if world.spec.remediation.mode is RemediationMode.OFF:

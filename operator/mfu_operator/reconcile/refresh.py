@@ -92,7 +92,7 @@ def refresh(world: World) -> tuple[Status, tuple[Event, ...]]:
     status, events = _with_baseline(replace(world, status=status))
     events = (*changed, *events)
     judgement = world.judgement
-    if judgement is not None and _tells_more(status.judgement, judgement):
+    if judgement is not None and tells_more(status.judgement, judgement):
         events += _turned(status.judgement, judgement)
         status = replace(status, judgement=judgement)
     if world.symptoms is not None:
@@ -125,7 +125,8 @@ def _stage(recording: Recording) -> tuple[object, ...]:
     return recording.generation, recording.run, recording.runs, recording.problem
 
 
-def _tells_more(before: Judgement | None, now: Judgement) -> bool:
+def tells_more(before: Judgement | None, now: Judgement) -> bool:
+    """Whether a judgement is worth a write over the one that was written last."""
     if before is None or _story(before) != _story(now):
         return True
     return _moved(before.value, now.value, before.baseline) or _moved(before.drop, now.drop, 1.0)

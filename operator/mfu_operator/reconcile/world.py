@@ -49,6 +49,7 @@ class World:
     learning where the configuration comes from, `answer_problem` from asking for the pull request. `findings`
     explain the loss and lie outside of any commit, `unmeasured` is what of the hardware nobody measured, `supporting`
     how busy it is. `symptoms` are what else is wrong; None: not known now.
+    `unlike` are the fields in which the job is not the baseline's.
     """
 
     now_s: float
@@ -70,3 +71,4 @@ class World:
     supporting: tuple[str, ...] = ()
     symptoms: tuple[Symptom, ...] | None = None
     answer_problem: MfuError | None = None
+    unlike: tuple[str, ...] = ()

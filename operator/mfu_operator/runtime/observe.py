@@ -102,6 +102,7 @@ def _measured(hands: Hands, world: World) -> World:
     return replace(
         world,
         recorded=_recorded(hands, world, since_s, unlike),
+        unlike=unlike,
         findings=ruling.findings,
         unmeasured=ruling.unmeasured,
         supporting=ruling.supporting,

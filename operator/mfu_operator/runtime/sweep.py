@@ -1,6 +1,6 @@
 """Measuring, apart from reconciling: every source of readings is asked once per interval for all baselines together.
 
-`Sweep` is called from two sides. The timers of the baselines `register` what is to be watched and take `judgement`,
+`Sweep` is called from two sides. The ticks of the baselines `register` what is to be watched and take `judgement`,
 `readings` and `source_problem` from memory; none of these waits for the network. `run_once` asks the sources; it runs
 in a thread of its own between `start` and `stop`. All methods may be called from any thread.
 
@@ -54,6 +54,9 @@ _MOST_POINTS = 10_000
 
 _MOST_RECORDED = 50_000
 """Readings kept for one recording: two weeks at 30 s, 30 MB."""
+
+_FILLED_AT_ONCE = 250
+"""Histories that are in memory together: each is some dozens of kilobytes before it is the state that is kept of it."""
 
 _EARLY_SHARE = 0.2
 """New baselines bring the next sweep forward, to a fifth of the interval: ten thousand at once do it a few times."""
@@ -125,6 +128,7 @@ class _Watched:
     recording_since_s: float | None
     incident_since_s: float | None
     facts: Mapping[str, str]
+    gates_known: bool = False
     filled: bool = False
     state: State = field(default_factory=initial)
     readings: list[Reading] = field(default_factory=list)
@@ -201,15 +205,21 @@ class Sweep:
             credentials: of its metrics source.
             incident_since_s: the onset of the incident that is open in its status, None without one.
             recording_since_s: when the recording in progress began, None without one.
-            gated: every span of these gates, for what is read from the history too.
+            gated: every span of these gates, for what is read from the history too; None while they are not known.
+                A history that was read before is read again where they turn out to lie in it.
             facts: what the workload's object says about the run; readings of another than the baseline's do not count.
         """
         source, problem = self._opened(spec, credentials)
         with self._lock:
             before = self._watched.get(key)
-            if before is None or not _same_measure(before, spec, baseline, source, recording_since_s):
+            if (
+                before is None
+                or not _same_measure(before, spec, baseline, source, recording_since_s)
+                or self._filled_in_ignorance(before, gated, facts)
+            ):
                 fresh = _Watched(spec, baseline, source, problem, recording_since_s, incident_since_s, facts or {})
                 fresh.gates = {**(before.gates if before is not None else {}), **(gated or {})}
+                fresh.gates_known = gated is not None
                 if before is not None and before.spec.workload == spec.workload and before.source is source:
                     fresh.signs, fresh.remembered = before.signs, before.remembered
                 self._watched[key] = fresh
@@ -218,11 +228,25 @@ class Sweep:
             if before.spec.comparable != spec.comparable or before.facts != (facts or {}):
                 before.facts, before.compared = facts or {}, None
             before.spec = spec
+            before.gates_known = before.gates_known or gated is not None
             before.gates.update(gated or {})
             before.problem = problem
             before.incident_since_s = incident_since_s
             if incident_since_s is not None and before.filled:
                 before.state = reopened(before.state, incident_since_s)
+
+    def _filled_in_ignorance(
+        self, watched: _Watched, gated: Mapping[Gate, Sequence[Span]] | None, facts: Mapping[str, str] | None
+    ) -> bool:
+        """Whether the history was read before anybody said that it, or a part of it, does not count."""
+        if watched.gates_known or not watched.filled or gated is None:
+            return False
+        now_s = self._clock()
+        since_s = now_s - _history_s(watched, now_s)
+        if any(to_s > since_s for spans in gated.values() for _, to_s in spans):
+            return True
+        info = watched.latest.info if watched.latest is not None else {}
+        return bool(facts and differences(watched.spec.comparable, info, facts))
 
     def forget(self, key: str) -> None:
         """Watch a baseline no longer; unknown ones are forgotten already."""
@@ -281,6 +305,15 @@ class Sweep:
             ranks = _medians(watched.ranks)
             now, usual = watched.hardware, watched.usual_hardware or ()
         return rule_out(now, usual, ranks, node_of, usual_nodes)
+
+    def run(self, key: str) -> object:
+        """What tells one run of the job from the next: equal while nothing was restarted. None before any reading."""
+        with self._lock:
+            watched = self._watched.get(key)
+            if watched is None or watched.latest is None:
+                return None
+            last, state = watched.latest, watched.state
+            return state.incarnation or last.incarnation, state.restarts, last.info
 
     def filled(self, key: str) -> bool:
         """Whether the history of a baseline has been read, and with an incident open its hardware: what it judges and
@@ -462,7 +495,12 @@ class Sweep:
         by_span: dict[float, list[_Watched]] = {}
         for one in watched:
             by_span.setdefault(_rounded_up(_history_s(one, now_s)), []).append(one)
-        for span_s, group in by_span.items():
+        portions = (
+            (span_s, group[start : start + _FILLED_AT_ONCE])
+            for span_s, group in by_span.items()
+            for start in range(0, len(group), _FILLED_AT_ONCE)
+        )
+        for span_s, group in portions:
             step_s = max(self._interval_s, span_s / _MOST_POINTS)
             refs = sorted({_ref(one) for one in group}, key=_by_name)
             history = source.history(refs, now_s - span_s, now_s, step_s)
@@ -571,8 +609,9 @@ def _history_s(watched: _Watched, now_s: float) -> float:
 
 
 def _rounded_up(span_s: float) -> float:
-    """To the next power of two of a minute: few different spans, so few queries."""
-    return 60.0 * float(2 ** max(0, math.ceil(math.log2(span_s / 60.0))))
+    """To the next quarter of a power of two of a minute: few different spans, so few queries, and a fifth too much."""
+    quarters = max(0, math.ceil(4 * math.log2(span_s / 60.0)))
+    return 60.0 * math.exp2(quarters / 4)
 
 
 def _gates_at(watched: _Watched, reading: Reading) -> frozenset[Gate]:

@@ -1,29 +1,114 @@
 """The operator's own metrics."""
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 
-from prometheus_client import Counter, Gauge, Histogram
+from prometheus_client import REGISTRY, Counter, Gauge, Histogram
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
 
-from mfu_operator.model.incident import Status
-from mfu_operator.model.verdict import Verdict
-from mfu_operator.model.vitals import MEMORY_AILMENTS, Ailment, Symptom
+from mfu_operator.model.verdict import Judgement
+from mfu_operator.model.vitals import Symptom
 from mfu_operator.reconcile.conclude import Failure
+from mfu_operator.reconcile.world import Identity
 
-VERDICT = Gauge("mfu_operator_verdict", "1 for the verdict in force on a baseline.", ["namespace", "name", "verdict"])
-CHANGE = Gauge(
-    "mfu_operator_change_ratio", "Relative change of the signal in force against its baseline.", ["namespace", "name"]
-)
-SYMPTOM = Gauge(
-    "mfu_operator_symptom",
-    "1 while something but its speed is wrong with a run, by reason; absent otherwise.",
-    ["namespace", "name", "reason"],
-)
-MEMORY_FULL = Gauge(
-    "mfu_operator_memory_full_timestamp_seconds",
-    "When memory that creeps is full if it goes on.",
-    ["namespace", "name", "reason"],
-)
-INCIDENT = Gauge("mfu_operator_incident_open", "1 while an incident is open on a baseline.", ["namespace", "name"])
+
+class Baselines(Collector):
+    """What is known of every baseline that this replica takes care of, made into series when they are asked for: one
+    object per series and baseline would be most of the operator's memory."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._names: dict[str, tuple[str, str]] = {}
+        self._verdicts: dict[str, tuple[str, float | None]] = {}
+        self._incidents: set[str] = set()
+        self._symptoms: dict[str, tuple[Symptom, ...]] = {}
+
+    def show(self, identity: Identity, judgement: Judgement | None, incident: bool | None) -> None:
+        """Note a judgement; `incident` None: as it was."""
+        with self._lock:
+            self._names[identity.uid] = (identity.namespace, identity.name)
+            if judgement is not None:
+                self._verdicts[identity.uid] = (str(judgement.verdict), judgement.change)
+            if incident is not None:
+                (self._incidents.add if incident else self._incidents.discard)(identity.uid)
+
+    def ails(self, uid: str, symptoms: Sequence[Symptom]) -> None:
+        """Note what is wrong with a run but its speed. Ten thousand sound runs have no series."""
+        with self._lock:
+            self._symptoms.pop(uid, None)
+            if symptoms:
+                self._symptoms[uid] = tuple(symptoms)
+
+    def forget(self, uid: str) -> None:
+        """Show a baseline no longer."""
+        with self._lock:
+            self._symptoms.pop(uid, None)
+            self._names.pop(uid, None)
+            self._verdicts.pop(uid, None)
+            self._incidents.discard(uid)
+
+    def forget_all(self) -> None:
+        """Show none."""
+        with self._lock:
+            self._names.clear()
+            self._verdicts.clear()
+            self._incidents.clear()
+            self._symptoms.clear()
+
+    def describe(self) -> list[GaugeMetricFamily]:
+        """The families without their series."""
+        return [
+            GaugeMetricFamily("mfu_operator_baselines", "Baselines that this replica takes care of."),
+            GaugeMetricFamily(
+                "mfu_operator_verdict",
+                "1 for the verdict in force on a baseline.",
+                labels=["namespace", "name", "verdict"],
+            ),
+            GaugeMetricFamily(
+                "mfu_operator_change_ratio",
+                "Relative change of the signal in force against its baseline.",
+                labels=["namespace", "name"],
+            ),
+            GaugeMetricFamily(
+                "mfu_operator_incident_open", "1 while an incident is open on a baseline.", labels=["namespace", "name"]
+            ),
+            GaugeMetricFamily(
+                "mfu_operator_symptom",
+                "1 while something but its speed is wrong with a run, by reason; absent otherwise.",
+                labels=["namespace", "name", "reason"],
+            ),
+            GaugeMetricFamily(
+                "mfu_operator_memory_full_timestamp_seconds",
+                "When memory that creeps is full if it goes on.",
+                labels=["namespace", "name", "reason"],
+            ),
+        ]
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """The families with a series for every baseline."""
+        with self._lock:
+            names, verdicts, incidents = dict(self._names), dict(self._verdicts), set(self._incidents)
+            symptoms = dict(self._symptoms)
+        count, verdict, change, incident, symptom, full = self.describe()
+        count.add_metric([], len(names))
+        for uid, where in names.items():
+            if uid in verdicts:
+                word, ratio = verdicts[uid]
+                verdict.add_metric([*where, word], 1)
+                if ratio is not None:
+                    change.add_metric(where, ratio)
+            incident.add_metric(where, uid in incidents)
+            for each in symptoms.get(uid, ()):
+                symptom.add_metric([*where, str(each.reason)], 1)
+                if each.full_at is not None:
+                    full.add_metric([*where, str(each.reason)], each.full_at)
+        yield from (count, verdict, change, incident, symptom, full)
+
+
+BASELINES = Baselines()
+REGISTRY.register(BASELINES)
+
 FAILURES = Counter(
     "mfu_operator_failures_total", "Steps that failed, by condition and reason.", ["condition", "reason"]
 )
@@ -32,39 +117,15 @@ STATUS_WRITES = Counter("mfu_operator_status_writes_total", "Statuses written, w
 LAST_SWEEP = Gauge("mfu_operator_last_sweep_timestamp_seconds", "When the last sweep over the metrics sources ended.")
 LEADER = Gauge("mfu_operator_leader", "1 on the replica that holds the Lease and acts.")
 
-_AILING: dict[tuple[str, str], tuple[Ailment, ...]] = {}
-"""Symptoms that are exported now, by baseline."""
+
+def show(identity: Identity, judgement: Judgement | None, incident: bool | None = None) -> None:
+    """Export a baseline's state; what is None stays as it was."""
+    BASELINES.show(identity, judgement, incident)
 
 
-def record(namespace: str, name: str, status: Status) -> None:
-    """Export a baseline's state after a tick."""
-    judgement = status.judgement
-    for verdict in Verdict:
-        VERDICT.labels(namespace, name, str(verdict)).set(judgement is not None and judgement.verdict is verdict)
-    if judgement is not None and judgement.change is not None:
-        CHANGE.labels(namespace, name).set(judgement.change)
-    INCIDENT.labels(namespace, name).set(status.incident is not None)
-    _record_symptoms(namespace, name, status.symptoms)
-
-
-def _record_symptoms(namespace: str, name: str, symptoms: Sequence[Symptom]) -> None:
-    """Series only for what is wrong: ten thousand sound runs have none."""
-    for ailment in {*_AILING.get((namespace, name), ())} - {symptom.reason for symptom in symptoms}:
-        _forget_symptom(namespace, name, ailment)
-    for symptom in symptoms:
-        SYMPTOM.labels(namespace, name, str(symptom.reason)).set(1)
-        if symptom.full_at is not None:
-            MEMORY_FULL.labels(namespace, name, str(symptom.reason)).set(symptom.full_at)
-    if symptoms:
-        _AILING[namespace, name] = tuple(symptom.reason for symptom in symptoms)
-    else:
-        _AILING.pop((namespace, name), None)
-
-
-def _forget_symptom(namespace: str, name: str, ailment: Ailment) -> None:
-    SYMPTOM.remove(namespace, name, str(ailment))
-    if ailment in MEMORY_AILMENTS:
-        MEMORY_FULL.remove(namespace, name, str(ailment))
+def ails(identity: Identity, symptoms: Sequence[Symptom]) -> None:
+    """Export what is wrong with a run but its speed."""
+    BASELINES.ails(identity.uid, symptoms)
 
 
 def count(failure: Failure) -> None:
@@ -72,10 +133,11 @@ def count(failure: Failure) -> None:
     FAILURES.labels(failure.condition, failure.reason).inc()
 
 
-def forget(namespace: str, name: str) -> None:
-    """Stop exporting a baseline that is gone, or that another replica takes care of."""
-    for verdict in Verdict:
-        VERDICT.remove(namespace, name, str(verdict))
-    for gauge in (CHANGE, INCIDENT):
-        gauge.remove(namespace, name)
-    _record_symptoms(namespace, name, ())
+def forget(uid: str) -> None:
+    """Stop exporting a baseline that is gone."""
+    BASELINES.forget(uid)
+
+
+def forget_all() -> None:
+    """Stop exporting baselines, which another replica takes care of."""
+    BASELINES.forget_all()

@@ -1,17 +1,20 @@
 """One tick of one baseline: observe, decide, perform, conclude. At most one effect, and what follows from it."""
 
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from mfu_operator.errors import MfuError, Wait
-from mfu_operator.model.baseline import BaselineSpec
+from mfu_operator.model.baseline import BaselineSpec, ProfilingMode
 from mfu_operator.model.condition import Event
 from mfu_operator.model.incident import Status
+from mfu_operator.model.proposal import PullRequestState
 from mfu_operator.reconcile.conclude import FAILED_CONDITION, Failure, conclude, failed
-from mfu_operator.reconcile.conditions import conditions
+from mfu_operator.reconcile.conditions import awaits_person, conditions
 from mfu_operator.reconcile.decide import decide
 from mfu_operator.reconcile.effects import Effect, Record
+from mfu_operator.reconcile.known_good import known_good, newest_start_s, quiet
 from mfu_operator.reconcile.level import renewed
-from mfu_operator.reconcile.profile import profiler_image
+from mfu_operator.reconcile.profile import awaits_job, profiler_image
 from mfu_operator.reconcile.refresh import edited, refresh
 from mfu_operator.reconcile.world import Defaults, Identity, World
 from mfu_operator.runtime import telemetry
@@ -24,13 +27,31 @@ MOST_FACTS = 8
 """Facts that one tick may record without an effect: more than an incident has, so only a loop would reach it."""
 
 
+class Pace(StrEnum):
+    """How soon the next tick is of use, if the readings tell nothing new before it.
+
+    BUSY: a fact is being obtained. WAITING: something stands in the way, which may end at any time. RESTING: all is
+    known that can be.
+    """
+
+    BUSY = "busy"
+    WAITING = "waiting"
+    RESTING = "resting"
+
+
 @dataclass(frozen=True, slots=True)
 class Ticked:
-    """What a tick leaves: the status to write, what to tell, and what is failing."""
+    """What a tick leaves: the status to write, what to tell, what is failing, and how soon the next one is of use.
+
+    `unlike` are the fields in which the job is not the baseline's, `nodes` where its pods are.
+    """
 
     status: Status
     events: tuple[Event, ...]
     failures: tuple[Failure, ...]
+    pace: Pace = Pace.BUSY
+    unlike: tuple[str, ...] = ()
+    nodes: frozenset[str] = frozenset()
 
 
 def tick(
@@ -52,8 +73,33 @@ def tick(
     status, told = _step(hands, world, backoff)
     failures = backoff.standing()
     _count_measurement(world)
+    world = replace(world, status=status)
     status = replace(status, conditions=conditions(world, status, failures, backoff.waiting()))
-    return Ticked(status, (*accepted, *events, *told), failures)
+    pods = world.workload.pods if world.workload is not None else ()
+    nodes = frozenset(pod.node for pod in pods if pod.node is not None)
+    return Ticked(status, (*accepted, *events, *told), failures, _pace(world, backoff), world.unlike, nodes)
+
+
+def _pace(world: World, backoff: Backoff) -> Pace:
+    status = world.status
+    if world.spec.suspend:
+        return Pace.RESTING
+    profile = status.incident.profile if status.incident is not None else status.healthy_profile
+    if status.recording is not None or awaits_job(profile):
+        return Pace.BUSY
+    if status.incident is not None:
+        proposal = status.incident.proposal
+        asked = proposal is not None and proposal.state is PullRequestState.OPEN
+        return Pace.WAITING if awaits_person(world, status.incident) and not asked else Pace.BUSY
+    if world.problem is not None or world.source_problem is not None or backoff.standing() or backoff.waiting():
+        return Pace.WAITING
+    if world.judgement is None or world.workload is None:
+        return Pace.BUSY
+    if not quiet(world.judgement):
+        return Pace.WAITING
+    started = newest_start_s(world.workload.pods) is not None
+    profiled = world.spec.profiling.mode is ProfilingMode.OFF or (profile is not None and profile.account is not None)
+    return Pace.RESTING if profiled and (not started or known_good(world) is not None) else Pace.BUSY
 
 
 def _count_measurement(world: World) -> None:

@@ -666,3 +666,52 @@ def test_sm_and_tensor_activity_alone_alarm_nobody(bench: Bench) -> None:
     judgement = bench.sweep.judgement("uid", bench.now_s)
     assert judgement is not None
     assert (judgement.verdict, judgement.evidence_s) == (Verdict.HEALTHY, 0.0)
+
+
+def test_ten_thousand_histories_are_read_some_at_a_time(bench: Bench) -> None:
+    for index in range(600):
+        spec = replace(SPEC, workload=replace(JOB, name=f"job-{index}"))
+        bench.sweep.register(str(index), spec, BASELINE)
+    bench.sweep.run_once()
+    assert bench.metrics.asked == [("history", 250), ("history", 250), ("history", 100), ("latest", 600)]
+
+
+def test_a_gate_that_is_told_after_the_history_was_read_has_it_read_again(bench: Bench) -> None:
+    bench.run(30, swept=False)
+    profiled_s = bench.now_s
+    bench.run(12, loss=0.1, swept=False)
+    bench.sweep.register("uid", SPEC, BASELINE)
+    bench.sweep.run_once()
+    assert bench.verdict() is Verdict.REGRESSED
+    bench.sweep.register("uid", SPEC, BASELINE, gated={Gate.PROFILING: ((profiled_s, bench.now_s),)})
+    assert not bench.sweep.filled("uid")
+    bench.sweep.run_once()
+    assert bench.verdict() is Verdict.HEALTHY
+
+
+def test_a_gate_of_long_ago_has_nothing_read_again(bench: Bench) -> None:
+    bench.run(30, swept=False)
+    bench.sweep.register("uid", SPEC, BASELINE)
+    bench.sweep.run_once()
+    bench.sweep.register("uid", SPEC, BASELINE, gated={Gate.PROFILING: ((0.0, 600.0),)})
+    assert bench.sweep.filled("uid")
+
+
+def test_a_gate_that_comes_later_has_nothing_read_again(bench: Bench) -> None:
+    bench.sweep.register("uid", SPEC, BASELINE, gated={Gate.PROFILING: ()})
+    bench.run(30)
+    bench.sweep.register("uid", SPEC, BASELINE, gated={Gate.PROFILING: ((bench.now_s - 20, bench.now_s),)})
+    assert bench.sweep.filled("uid")
+
+
+def test_another_set_of_pods_is_another_run(bench: Bench) -> None:
+    assert bench.sweep.run("uid") is None
+    bench.sweep.register("uid", SPEC, BASELINE)
+    bench.run(5)
+    before = bench.sweep.run("uid")
+    bench.run(5)
+    assert bench.sweep.run("uid") == before
+    bench.metrics.add(JOB, Reading(bench.now_s + 1, {Signal.MFU: 0.46}, incarnation="b"))
+    bench.now_s += 1
+    bench.sweep.run_once()
+    assert bench.sweep.run("uid") != before

@@ -14,6 +14,7 @@ from kubernetes.config.config_exception import ConfigException
 from mfu_operator.adapters.cluster.failures import translated
 from mfu_operator.adapters.cluster.kinds import WorkloadKind, kind_of
 from mfu_operator.adapters.cluster.pods import endpoint_of, micro_time, pod_of, profiling_job_of, unix_time
+from mfu_operator.api.group import GROUP, PLURAL, VERSION
 from mfu_operator.errors import Stall
 from mfu_operator.model.baseline import WorkloadRef
 from mfu_operator.model.condition import Event
@@ -22,12 +23,17 @@ from mfu_operator.model.workload import PodEndpoint, ProfilingJob, Workload
 REQUEST_TIMEOUT_S = 15.0
 """An API server that does not answer in this time is as good as unreachable; the next tick asks again."""
 
+CONNECTIONS = 24
+"""Kept open: as many as ticks run at once, and some for the Lease and the command line."""
+
 COMPONENT = "mfu-operator"
 CREDENTIAL_TYPES = ("Opaque", "kubernetes.io/basic-auth", "kubernetes.io/tls")
 """Types of Secrets that prove something to another host. Of a TLS Secret the certificate alone leaves the cluster."""
 
 NAMES_IN_A_SELECTOR = 100
 """Label values in one selector: a request's address may hold 8 KB."""
+
+MERGE_PATCH = "application/merge-patch+json"
 
 MESSAGE_LIMIT = 1024
 """What the API allows for an Event's note."""
@@ -46,7 +52,9 @@ def connect() -> client.ApiClient:
             config.load_kube_config()  # type: ignore[no-untyped-call]
         except ConfigException as error:
             raise Stall("NoCluster", f"no cluster to talk to: {error}; set KUBECONFIG") from error
-    return client.ApiClient()
+    configuration = client.Configuration.get_default_copy()
+    configuration.connection_pool_maxsize = CONNECTIONS
+    return client.ApiClient(configuration)
 
 
 class KubernetesCluster:
@@ -203,6 +211,39 @@ class KubernetesCluster:
                 f"one of type {' or '.join(CREDENTIAL_TYPES)} that holds the credentials alone",
             )
         return {key: base64.b64decode(value).decode() for key, value in (found.data or {}).items()}
+
+    def exists(self, namespace: str, name: str, uid: str) -> bool:
+        """Whether there still is this TrainingBaseline."""
+        with translated(f"reading TrainingBaseline {namespace}/{name}"):
+            try:
+                answer: Any = self._custom.get_namespaced_custom_object(
+                    GROUP, VERSION, namespace, PLURAL, name, _request_timeout=REQUEST_TIMEOUT_S
+                )
+            except ApiException as error:
+                if error.status == 404:
+                    return False
+                raise
+        return bool(answer["metadata"]["uid"] == uid)
+
+    def write_status(self, namespace: str, name: str, changes: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """Merge changes into a TrainingBaseline's status; the object as it is stored then, None where it is gone."""
+        with translated(f"writing the status of TrainingBaseline {namespace}/{name}"):
+            try:
+                answer: Any = self._custom.patch_namespaced_custom_object_status(
+                    GROUP,
+                    VERSION,
+                    namespace,
+                    PLURAL,
+                    name,
+                    {"status": dict(changes)},
+                    _content_type=MERGE_PATCH,
+                    _request_timeout=REQUEST_TIMEOUT_S,
+                )
+            except ApiException as error:
+                if error.status == 404:
+                    return None
+                raise
+        return dict(answer)
 
     def post(self, regarding: Mapping[str, Any], event: Event) -> None:
         """Post an Event on an object (apiVersion, kind, namespace, name, uid)."""

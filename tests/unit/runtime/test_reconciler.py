@@ -1,0 +1,244 @@
+"""Who is ticked when: at once where something is new, seldom where nothing is."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from mfu_operator.api.group import GROUP_VERSION, KIND
+from mfu_operator.errors import Retry
+from mfu_operator.model.baseline import WorkloadRef
+from mfu_operator.model.verdict import Gate, Verdict
+from mfu_operator.model.vitals import Ailment, Symptom
+from mfu_operator.model.workload import Workload
+from mfu_operator.runtime import telemetry
+from mfu_operator.runtime.fleet import CONFIRM_S, REST_S, Member
+from mfu_operator.runtime.occupancy import Stay
+from mfu_operator.runtime.reconciler import LONGEST_WAIT_S, Reconciler
+from tests.support import worlds
+from tests.support.hands_double import INTERVAL_S, Stage
+
+
+class Operator:
+    """The loop on a stage, with a clock that is moved by hand; `looks` counts how often the workload was read."""
+
+    def __init__(self, profiling: str = "Off") -> None:
+        self.stage = Stage()
+        self.now_s = worlds.NOW_S
+        self.held = True
+        self.looks = 0
+        self._counted = self.stage.cluster.workload
+        self.stage.cluster.workload = self._workload  # type: ignore[method-assign]
+        self.object: dict[str, Any] = {
+            "apiVersion": GROUP_VERSION,
+            "kind": KIND,
+            "metadata": {
+                "namespace": "team-a", "name": "gpt-small", "uid": worlds.UID, "generation": 1, "resourceVersion": "1"
+            },
+            "spec": {
+                "workload": {"apiVersion": "batch/v1", "kind": "Job", "name": "gpt-small"},
+                "comparable": {"model": "gpt-small"},
+                "baseline": {"values": {"mfu": 0.46}},
+                "profiling": {"mode": profiling},
+            },
+        }  # fmt: skip
+        self.stage.cluster.baselines["team-a", "gpt-small"] = self.object
+        self.loop = self.another()
+
+    def another(self) -> Reconciler:
+        """The operator's process after a restart."""
+        telemetry.forget_all()
+        return Reconciler(self.stage.hands, worlds.DEFAULTS, lambda: self.held, INTERVAL_S, lambda: self.now_s)
+
+    def _workload(self, ref: WorkloadRef) -> Workload | None:
+        self.looks += 1
+        return self._counted(ref)
+
+    def told(self) -> None:
+        """The watch tells of the object as it is stored."""
+        self.loop.saw(json.loads(json.dumps(self.object)))
+
+    def touch(self, **spec: Any) -> None:
+        """A person changes the spec, or (without one) something that is no part of it."""
+        metadata = self.object["metadata"]
+        metadata["resourceVersion"] = str(int(metadata["resourceVersion"]) + 1)
+        metadata["generation"] += bool(spec)
+        self.object["spec"].update(spec)
+        self.told()
+
+    def beat(self, after_s: float = 0.0, swept: bool = False) -> int:
+        """A moment later; how many ticks it brought."""
+        self.now_s += after_s
+        if swept:
+            self.stage.sweep.finished_s = self.now_s
+            self.loop.listen()
+        if not self.loop.takes_part():
+            return 0
+        due = self.loop.fleet.begin(self.now_s, 16)
+        for member in due:
+            self.loop.reconcile(member)
+            if self.stage.cluster.baselines:
+                self.told()
+        return len(due)
+
+    def rest(self) -> None:
+        """Until nothing is left to be found out."""
+        self.told()
+        self.beat()
+        for _ in range(6):
+            self.beat(INTERVAL_S)
+        self.looks = 0
+
+    @property
+    def member(self) -> Member:
+        (member,) = self.loop.fleet.members()
+        return member
+
+
+@pytest.fixture
+def operator() -> Operator:
+    return Operator()
+
+
+def test_a_baseline_at_rest_is_looked_at_every_ten_minutes(operator: Operator) -> None:
+    operator.rest()
+    ticks = sum(operator.beat(INTERVAL_S, swept=True) for _ in range(int(3600 / INTERVAL_S)))
+    assert 6 <= ticks <= 7
+    assert operator.looks == ticks
+
+
+def test_what_the_readings_newly_say_brings_a_tick_at_once(operator: Operator) -> None:
+    operator.rest()
+    assert operator.stage.sweep.says is not None
+    operator.stage.sweep.says = replace(operator.stage.sweep.says, evidence_s=61.0)
+    assert operator.beat(1.0, swept=True) == 1
+    assert operator.object["status"]["judgement"]["evidenceSeconds"] == 61.0
+    assert operator.beat(1.0, swept=True) == 0
+
+
+@pytest.mark.parametrize("news", ["run", "problem", "symptom", "job on the node"])
+def test_so_does_what_is_not_in_the_judgement(operator: Operator, news: str) -> None:
+    operator.rest()
+    if news == "run":
+        operator.stage.sweep.runs = "b"
+    elif news == "problem":
+        operator.stage.sweep.problem = Retry("PrometheusUnreachable", "is the address right?")
+    elif news == "symptom":
+        operator.stage.sweep.ails = (Symptom(Ailment.HUNG, "still", 1.0, 700.0),)
+    else:
+        stay = Stay("another", "node-1", operator.now_s, operator.now_s + 60)
+        operator.stage.hands.occupancy.note("ns/job", stay, operator.now_s)
+    assert operator.beat(1.0, swept=True) == 1
+    assert operator.beat(1.0, swept=True) == 0
+
+
+def test_a_changed_spec_is_looked_at_at_once(operator: Operator) -> None:
+    operator.rest()
+    operator.touch(suspend=True)
+    assert operator.beat() == 1
+    assert operator.object["status"]["observedGeneration"] == 2
+
+
+def test_our_own_write_calls_for_nothing(operator: Operator) -> None:
+    operator.rest()
+    operator.told()
+    assert operator.beat() == 0
+
+
+def test_what_the_watch_tells_late_is_not_taken_for_new(operator: Operator) -> None:
+    operator.told()
+    early = json.loads(json.dumps(operator.object))
+    operator.rest()
+    before = operator.member.stored
+    operator.loop.saw(early)
+    assert operator.member.stored == before
+
+
+def test_a_status_that_somebody_else_wrote_is_looked_at(operator: Operator) -> None:
+    operator.rest()
+    operator.object["status"] = {}
+    operator.touch()
+    assert operator.beat() == 1
+    assert operator.object["status"]["judgement"]["verdict"] == "Healthy"
+
+
+def test_after_a_restart_everything_is_measured_before_anything_is_looked_at(operator: Operator) -> None:
+    operator.rest()
+    operator.loop = operator.another()
+    operator.stage.sweep.registered.clear()
+    operator.told()
+    assert operator.beat() == 0
+    assert operator.stage.sweep.registered[worlds.UID]["what"][1].level.mfu == 0.46
+    assert operator.beat(1.0, swept=True) == 0
+    assert sum(operator.beat(INTERVAL_S, swept=True) for _ in range(int(REST_S / INTERVAL_S))) == 1
+
+
+def test_what_was_in_progress_at_a_restart_is_looked_at_at_once(operator: Operator) -> None:
+    operator.rest()
+    operator.stage.sweep.says = worlds.regressed()
+    operator.beat(1.0, swept=True)
+    operator.loop = operator.another()
+    operator.told()
+    assert operator.beat() == 1
+
+
+def test_what_changed_while_nobody_ran_is_found_with_the_first_sweep(operator: Operator) -> None:
+    operator.rest()
+    operator.loop = operator.another()
+    operator.told()
+    operator.beat()
+    operator.stage.sweep.says = worlds.judgement(Verdict.HEALTHY, gates=(Gate.CHECKPOINT,))
+    assert operator.beat(1.0, swept=True) == 1
+
+
+def test_what_stands_in_the_way_is_looked_for_ever_more_seldom(operator: Operator) -> None:
+    operator.stage.cluster.workloads.clear()
+    operator.told()
+    operator.beat()
+    ticks = [operator.beat(INTERVAL_S, swept=True) for _ in range(int(3600 / INTERVAL_S))]
+    assert ticks[:2] == [1, 1]
+    assert 3600 / LONGEST_WAIT_S <= sum(ticks) <= 3600 / LONGEST_WAIT_S + 6
+
+
+def test_a_baseline_that_was_deleted_unseen_is_let_go(operator: Operator) -> None:
+    operator.rest()
+    operator.stage.cluster.baselines.clear()
+    operator.beat(CONFIRM_S + 1)
+    assert len(operator.loop.fleet) == 0
+    assert operator.stage.sweep.registered == {}
+
+
+def test_so_is_one_that_is_gone_when_its_status_is_written(operator: Operator) -> None:
+    operator.rest()
+    operator.stage.cluster.baselines.clear()
+    operator.stage.sweep.says = worlds.regressed()
+    operator.beat(1.0, swept=True)
+    assert len(operator.loop.fleet) == 0
+
+
+def test_a_replica_that_takes_over_measures_what_it_has_heard_of(operator: Operator) -> None:
+    operator.held = False
+    operator.told()
+    assert operator.beat() == 0
+    assert operator.stage.sweep.registered == {}
+    operator.held = True
+    assert operator.beat() == 1
+    assert operator.stage.sweep.registered != {}
+
+
+def test_a_tick_that_cannot_write_is_tried_again(operator: Operator) -> None:
+    operator.rest()
+    operator.stage.sweep.says = worlds.regressed()
+    operator.loop.listen()
+    (member,) = operator.loop.fleet.begin(operator.now_s, 16)
+    operator.stage.cluster.fails = Retry("ClusterUnreachable", "503")
+    operator.loop.ticked(member)
+    operator.stage.cluster.fails = None
+    assert operator.beat(INTERVAL_S) == 1
+    assert operator.object["status"]["incident"]["signal"] == "mfu"
+
+
+def test_a_job_of_another_baseline_on_the_same_node_is_seen_while_at_rest(operator: Operator) -> None:
+    operator.rest()
+    assert operator.member.nodes == {"node-1"}
