@@ -25,7 +25,9 @@ from tests.cluster.toolchain import progress
 SLOW_SHARE = 0.01
 LOSS = 0.2
 METRICS_URL = f"http://127.0.0.1:{METRICS_PORT}/metrics"
-PATIENCE_S = 900.0
+PATIENCE_S = 1200.0
+CALM_S = 30.0
+CALM_SHARE = 0.01
 
 
 @dataclass
@@ -103,7 +105,7 @@ class Benchmark:
                 self._create(range(self.half, self.baselines))
             with progress(f"have {self.baselines} judged"):
                 self._judged(self.baselines)
-                self._settled()
+                self._settled(self.baselines)
             with progress(f"measure {self.baselines} baselines"):
                 self.report.whole = self._steady(self.baselines)
             with progress(f"slow {len(self.first)} down and await their statuses"):
@@ -126,7 +128,7 @@ class Benchmark:
         self._run_operator()
         self._judged(count)
         self.report.start_s = time.time() - begun_s
-        self._settled()
+        self._settled(count)
         self.report.start_peak_mib = self.meter.peak_mib()
 
     def _run_operator(self) -> None:
@@ -138,16 +140,16 @@ class Benchmark:
         """Every baseline has a verdict in the operator's own metrics."""
         self._await(f"{count} verdicts", lambda: series(exposition(METRICS_URL), "mfu_operator_verdict") >= count)
 
-    def _settled(self) -> None:
-        """The first statuses are written: nothing was for a minute."""
-        last = [self.watch.writes, time.time()]
+    def _settled(self, count: int) -> None:
+        """The first statuses are written, and hardly one in a hundred was within the last half minute."""
+        past: list[tuple[float, int]] = []
 
-        def quiet() -> bool:
-            if self.watch.writes != last[0]:
-                last[:] = [self.watch.writes, time.time()]
-            return time.time() - last[1] > 60
+        def calm() -> bool:
+            past.append((time.time(), self.watch.writes))
+            earlier = [writes for time_s, writes in past if time_s <= time.time() - CALM_S]
+            return bool(earlier) and self.watch.judged() >= count and past[-1][1] - earlier[-1] < CALM_SHARE * count
 
-        self._await("a quiet minute", quiet)
+        self._await("calm after the first statuses", calm)
 
     def _await(self, what: str, check: Callable[[], bool]) -> None:
         await_condition(what, check, PATIENCE_S, 1.0, log_tail=self.stage.operator.log_tail)
