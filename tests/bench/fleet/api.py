@@ -106,6 +106,9 @@ class Watch:
             while not self._stopping:
                 query = {"watch": "1", "resourceVersion": version, "timeoutSeconds": "3600"}
                 async with session.get(path, params=query) as answer:
+                    if answer.status != 200:
+                        await asyncio.sleep(1.0)
+                        continue
                     async for line in answer.content:
                         event = json.loads(line)
                         if event["type"] == "ERROR":
