@@ -11,6 +11,7 @@ from rich.text import Text
 
 from mfu_operator.model.account import PARTS, StepAccount
 from mfu_operator.model.diagnosis import Diagnosis
+from mfu_operator.trace import answer
 from mfu_operator.trace.answer import Answer, KernelDelta
 from mfu_operator.trace.markdown import LABELS, grid_change
 
@@ -36,11 +37,15 @@ STYLES: Mapping[str, tuple[str, str]] = {
 def answer_text(found: Answer) -> str:
     """The whole answer for a terminal."""
     console = _console()
+    before = answer.before(found)
+    alone = before if len(found.devices) == 1 else None
     for device in found.devices:
-        before = _before(found, device.step.account_ns, device.step.mean_ns)
         _title(console, device.device, device.gpu, found.traces[device.trace].path, device.step.count)
-        _account(console, device.step.mean_ns, device.step.account_ns, before)
+        _account(console, device.step.mean_ns, device.step.account_ns, alone)
         _kernels(console, [(one.total_ns, one.calls, one.category, one.name) for one in device.step.kernels], before)
+    if before and not alone:
+        console.print(f"mean of {len(found.devices)} devices", style="bold", highlight=False)
+        _account(console, *answer.mean_parts(found), before)
     if found.difference is not msgspec.UNSET:
         _changes(console, found.difference.kernels)
     if found.ranks is not msgspec.UNSET:
@@ -74,13 +79,6 @@ def _text(console: Console) -> str:
     file = console.file
     assert isinstance(file, io.StringIO)
     return file.getvalue().rstrip("\n")
-
-
-def _before(found: Answer, parts: Mapping[str, float], step_ns: float) -> tuple[float, Mapping[str, float]] | None:
-    if found.difference is msgspec.UNSET or len(found.devices) > 1:
-        return None
-    change = found.difference
-    return step_ns - change.step_ns, {part: parts.get(part, 0.0) - change.account_ns[part] for part in PARTS}
 
 
 def _kernels(

@@ -8,6 +8,12 @@ from mfu_operator.model.diagnosis import Bottleneck
 RECORD = "nsys profile --trace=cuda,nvtx,osrt --sample=none --cpuctxsw=none"
 AFTER_WARM_UP = f"{RECORD} --delay=60 --duration=30, or with torch.profiler schedule(wait=1, warmup=3, active=7)"
 
+WITH_PRIVILEGES = (
+    "give the profiled process the privilege to read GPU activity (CAP_SYS_ADMIN, or "
+    f"NVreg_RestrictProfilingToAdminUsers=0), then: {RECORD}; on drivers of CUDA 13: --trace=cuda-sw,nvtx,osrt; with "
+    "torch.profiler: activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]"
+)
+
 MOST_HIDDEN = 1 / 3
 """Of the step: with more of it inside whole graphs, what the kernels are is not known."""
 
@@ -32,12 +38,10 @@ def _of_one(said: str, account: StepAccount) -> Refusal | None:
     if incomplete:
         why = incomplete if isinstance(incomplete, str) else "events were dropped"
         return Refusal(f"{said} is incomplete: {why}", f"record again, and keep every event: {RECORD} --duration=30")
+    if account.facts.get("deviceLost"):
+        return Refusal(f"{said} holds launches or collectives of a GPU and no device activity", WITH_PRIVILEGES)
     if account.facts.get("kernelsLost"):
-        return Refusal(
-            f"{said} holds copies and no kernel: what the device computed was not recorded",
-            "give the profiled process the privilege to read GPU activity (CAP_SYS_ADMIN, or "
-            f"NVreg_RestrictProfilingToAdminUsers=0), then: {RECORD}; on drivers of CUDA 13: --trace=cuda-sw,nvtx,osrt",
-        )
+        return Refusal(f"{said} holds copies and no kernel: what the device computed was not recorded", WITH_PRIVILEGES)
     return None
 
 

@@ -26,10 +26,7 @@ SPREADS: Mapping[str, tuple[int, ...]] = {
 }
 """The parts whose spread over the steps is told together, under a fact's name."""
 
-DEVICE_LOST = (
-    "CUDA calls but no device activity: nsys needs the privilege to read it "
-    "(NVreg_RestrictProfilingToAdminUsers=0 or CAP_SYS_ADMIN), or --trace=cuda-sw on drivers of CUDA 13"
-)
+DEVICE_LOST = "a GPU was used, and no device activity was recorded: where its time went is unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +87,7 @@ def _thread_account(trace: Trace, step_range: str | None) -> DeviceAccount:
             "NothingRecorded",
             f"{trace.path}: neither device activity nor step ranges; record with --trace=cuda,nvtx,osrt and mark steps",
         )
-    if trace.device_expected:
+    if trace.device_expected or blind_spots.uses_nccl(trace):
         return _lost_device(trace, steps)
     parts = host_account.account_ranges(trace, steps)
     base = _mean(trace, steps, parts, "nvtx", "no device activity was recorded: the account is of host ranges")

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 
 import msgspec
 
+from mfu_operator.model.account import PARTS
+
 SCHEMA_VERSION = 1
 
 
@@ -130,6 +132,21 @@ class Answer(_Part, frozen=True, kw_only=True):
     diagnosis: DiagnosisRow
     ranks: Ranks | msgspec.UnsetType = msgspec.UNSET
     difference: Difference | msgspec.UnsetType = msgspec.UNSET
+
+
+def mean_parts(answer: Answer) -> tuple[float, Mapping[str, float]]:
+    """The mean over all devices, ns: of the step and of each of its parts."""
+    steps = [device.step for device in answer.devices]
+    parts = {part: sum(one.account_ns[part] for one in steps) / len(steps) for part in PARTS}
+    return sum(one.mean_ns for one in steps) / len(steps), parts
+
+
+def before(answer: Answer) -> tuple[float, Mapping[str, float]] | None:
+    """The same of the baseline; None without one."""
+    if answer.difference is msgspec.UNSET:
+        return None
+    (step_ns, parts), change = mean_parts(answer), answer.difference
+    return step_ns - change.step_ns, {part: value - change.account_ns[part] for part, value in parts.items()}
 
 
 def encode(answer: Answer) -> str:

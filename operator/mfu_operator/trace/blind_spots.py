@@ -5,6 +5,7 @@ import re
 from mfu_operator.model.trace import NONE, DeviceOps, Trace
 from mfu_operator.trace import intervals
 from mfu_operator.trace.accounting import COMMUNICATION
+from mfu_operator.trace.distinct import used
 from mfu_operator.trace.host_facts import Facts
 from mfu_operator.trace.steps import Steps
 
@@ -13,6 +14,10 @@ WHOLE_GRAPH = "CUDA graph"
 
 FIRST = re.compile(r"(?<!\d)0+\*?$")
 """The end of a step's name that counts from zero."""
+
+
+NCCL = re.compile(r"nccl:|nccl[A-Z]")
+"""How torch.profiler and NCCL itself name the ranges of collectives."""
 
 
 def of_trace(trace: Trace, steps: Steps) -> Facts:
@@ -35,6 +40,11 @@ def of_device(trace: Trace, ops: DeviceOps, steps: Steps) -> Facts:
         **({"kernelsLost": 1.0} if not computes(trace) else {}),
         **({"wholeGraphNs": float(hidden.mean())} if hidden.any() else {}),
     }
+
+
+def uses_nccl(trace: Trace) -> bool:
+    """Whether a range is NCCL's own, which runs on GPUs only."""
+    return any(NCCL.match(trace.names[name]) for name in used(trace.ranges.name))
 
 
 def computes(trace: Trace) -> bool:

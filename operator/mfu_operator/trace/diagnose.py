@@ -174,13 +174,6 @@ GENERAL_ADVICE: Mapping[Bottleneck, tuple[str, ...]] = {
 
 
 UNKNOWN_BECAUSE: Mapping[str, tuple[str, str]] = {
-    "deviceLost": (
-        "launches were recorded and no device activity",
-        (
-            "give it the privilege to read GPU activity (CAP_SYS_ADMIN), or record with nsys profile "
-            "--trace=cuda-sw,nvtx,osrt"
-        ),
-    ),
     "graphNs": (
         "kernels hide in CUDA graphs",
         f"record again with {abstain.RECORD} --cuda-graph-trace=node",

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from mfu_operator.model.account import PARTS, KernelTotal, StepAccount
-from mfu_operator.trace.answer import Answer, KernelDelta, MeanStep
+from mfu_operator.trace.answer import Answer, KernelDelta, MeanStep, before, mean_parts
 
 LABELS: Mapping[str, str] = {
     "compute": "compute",
@@ -77,6 +77,7 @@ def answer_page(found: Answer) -> str:
         sections += [
             kernel_table([KernelTotal(one.name, one.category, one.calls, one.total_ns) for one in device.step.kernels])
         ]
+    sections += _mean_table(found)
     if found.ranks is not msgspec.UNSET:
         sections += [f"### Ranks\n\n{found.ranks.evidence}."]
     if found.difference is not msgspec.UNSET:
@@ -104,11 +105,16 @@ def grid_change(delta: KernelDelta) -> str:
 
 
 def _step_table(found: Answer, step: MeanStep) -> str:
-    if found.difference is msgspec.UNSET or len(found.devices) > 1:
-        return parts_table(step.mean_ns, step.account_ns)
-    change = found.difference
-    before = {part: value - change.account_ns[part] for part, value in step.account_ns.items()}
-    return parts_table(step.mean_ns, step.account_ns, step.mean_ns - change.step_ns, before)
+    baseline = before(found) if len(found.devices) == 1 else None
+    return parts_table(step.mean_ns, step.account_ns, *(baseline or ()))
+
+
+def _mean_table(found: Answer) -> tuple[str, ...]:
+    """All devices together, where there are several and a baseline to compare them with."""
+    baseline = before(found)
+    if baseline is None or len(found.devices) == 1:
+        return ()
+    return (f"### Mean of {len(found.devices)} devices", parts_table(*mean_parts(found), *baseline))
 
 
 def _diagnosis(

@@ -84,6 +84,11 @@ def test_launches_without_any_device_activity(tmp_path: Path) -> None:
     refused(analyze([file.write(tmp_path / "t")]), "no device activity", "CAP_SYS_ADMIN", "--trace=cuda-sw,nvtx,osrt")
 
 
+@pytest.mark.parametrize("name", ["rank_non_gpu", "distributed_info_not_found"])
+def test_collectives_of_nccl_without_any_device_activity(name: str) -> None:
+    refused(analyze([TRACES / f"hta/{name}.json.gz"]), "no device activity", "--trace=cuda", "ProfilerActivity.CUDA")
+
+
 def graphs(steps: int = 6) -> NsysFile:
     """Steps that are one graph each, recorded whole."""
     file = NsysFile("2025.3.1.90")
