@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from mfu_operator.cli.doctor import doctor_command
 from mfu_operator.cli.replay import replay_command
-from tests.support.prometheus_server import available, sample, serving
+from tests.support.prometheus_server import NEEDS_PROMETHEUS, sample, serving
 
 MANIFEST = """
 apiVersion: mfu-operator.io/v1alpha1
@@ -21,6 +21,7 @@ spec:
   comparable: {model: gpt, globalBatch: 256}
   baseline: {values: {mfu: 0.46}}
 """
+pytestmark = NEEDS_PROMETHEUS
 TARGET = {"namespace": "team-a", "job_name": "gpt", "pod": "gpt-abcde", "instance": "10.0.0.1:9400"}
 HOUR = 3600.0
 
@@ -28,8 +29,6 @@ HOUR = 3600.0
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Two hours of a job that became 12 % slower an hour ago."""
-    if not available():
-        pytest.skip("prometheus and promtool are not installed")
     end_s = time.time()
     times = [end_s - 2 * HOUR + 15.0 * index for index in range(480)]
     mfu = [sample("mfu_probe_mfu_ratio", TARGET, 0.46 if t < end_s - HOUR else 0.405, t) for t in times]

@@ -16,7 +16,7 @@ from mfu_operator.ports import Credentials, Metrics
 from tests.support.certificates import Authority
 from tests.support.metrics_double import MetricsDouble
 from tests.support.metrics_page import TEXT
-from tests.support.prometheus_server import Guard, available, sample, serving
+from tests.support.prometheus_server import NEEDS_PROMETHEUS, Guard, sample, serving
 
 BEGIN_S = 1_700_000_000.0
 EVERY_S = 15.0
@@ -86,8 +86,6 @@ def _scraped(target: dict[str, str], mfu: float, index: int) -> Iterator[tuple[s
 @pytest.fixture(scope="module")
 def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Metrics]:
     """The real server over a database made of the readings."""
-    if not available():
-        pytest.skip("prometheus and promtool are not installed")
     with serving(_families(), tmp_path_factory.mktemp("prometheus")) as address:
         yield PrometheusSources(MetricsSource(address=address)).open(MetricsSource(), None)
 
@@ -95,8 +93,6 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Metrics]:
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Metrics]:
     """The same behind TLS of a private authority, which asks for a client certificate, a user and a password."""
-    if not available():
-        pytest.skip("prometheus and promtool are not installed")
     authority = Authority(tmp_path_factory.mktemp("authority"))
     client = authority.issue("client")
     guard = Guard(authority.issue("server"), authority.certificate, "operator", PASSWORD_BCRYPT)
@@ -165,13 +161,16 @@ def double() -> Metrics:
     return MetricsDouble({workload: _readings(mfus, pods, INFO) for workload, (mfus, pods) in RUNS.items()})
 
 
-@pytest.fixture(params=["prometheus", "guarded", "pods", "double"])
+REAL = [pytest.param(name, marks=NEEDS_PROMETHEUS) for name in ("prometheus", "guarded")]
+
+
+@pytest.fixture(params=[*REAL, "pods", "double"])
 def metrics(request: pytest.FixtureRequest) -> Metrics:
     source: Metrics = request.getfixturevalue(request.param)
     return source
 
 
-@pytest.fixture(params=["prometheus", "guarded", "double"])
+@pytest.fixture(params=[*REAL, "double"])
 def with_history(request: pytest.FixtureRequest) -> Metrics:
     """Sources that remember: a pod's page does not."""
     source: Metrics = request.getfixturevalue(request.param)

@@ -11,9 +11,9 @@ from mfu_operator.model.baseline import MetricsSource, Signal, WorkloadRef
 from mfu_operator.model.series import Reading
 from mfu_operator.ports import Metrics
 from tests.support.metrics_page import Page, serving_page
-from tests.support.prometheus_server import available, sample, scraping, serving
+from tests.support.prometheus_server import NEEDS_PROMETHEUS, sample, scraping, serving
 
-pytestmark = pytest.mark.skipif(not available(), reason="prometheus and promtool are not installed")
+pytestmark = NEEDS_PROMETHEUS
 
 BEGIN_S = 1_700_000_000.0
 EVERY_S = 15.0

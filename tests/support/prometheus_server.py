@@ -10,20 +10,27 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from tests.cluster.state import cache_dir
+from tests.cluster.toolchain import go_binaries
 from tests.support.certificates import Pair
 
 READY_S = 60.0
 
 
-def available() -> bool:
-    """Whether the server and its tool are there: built for the cluster before, or installed."""
-    return all(_program(name) is not None for name in ("prometheus", "promtool"))
-
-
-def _program(name: str) -> str | None:
+def _there(name: str) -> str | None:
+    """The program: built for the cluster before, or installed."""
     built = sorted(cache_dir().glob(f"bin/prometheus-*/{name}"), key=lambda path: path.stat().st_mtime)
     return str(built[-1]) if built else shutil.which(name)
+
+
+NEEDS_PROMETHEUS = [] if _there("prometheus") and _there("promtool") else [pytest.mark.cluster]
+"""Where it is not built yet, the tests wait for the cluster's programs, which are compiled with it."""
+
+
+def _program(name: str) -> str:
+    return _there(name) or str(go_binaries("prometheus") / name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +70,7 @@ def serving(
             file.write(f"# TYPE {family} {kind}\n")
             file.writelines(lines)
         file.write("# EOF\n")
-    tool = _program("promtool")
-    assert tool is not None
-    command = [tool, "tsdb", "create-blocks-from", "openmetrics", str(exposition), str(folder / "data")]
+    command = [_program("promtool"), "tsdb", "create-blocks-from", "openmetrics", str(exposition), str(folder / "data")]
     subprocess.run(command, check=True, capture_output=True)
     with _running({}, folder, guard) as address:
         yield address
@@ -82,14 +87,12 @@ def scraping(target: str, folder: Path) -> Iterator[str]:
 
 @contextmanager
 def _running(settings: Mapping[str, object], folder: Path, guard: Guard | None = None) -> Iterator[str]:
-    server = _program("prometheus")
-    assert server is not None
     (folder / "prometheus.yml").write_text(json.dumps(settings))
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
     arguments = [
-        server,
+        _program("prometheus"),
         f"--config.file={folder / 'prometheus.yml'}",
         f"--storage.tsdb.path={folder / 'data'}",
         "--storage.tsdb.retention.time=100y",

@@ -11,11 +11,11 @@ from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
 from kubernetes.config.config_exception import ConfigException
 
-from mfu_operator.adapters.cluster.failures import translated
+from mfu_operator.adapters.cluster.failures import REFUSED, translated
 from mfu_operator.adapters.cluster.kinds import WorkloadKind, kind_of
 from mfu_operator.adapters.cluster.pods import endpoint_of, micro_time, pod_of, profiling_job_of, unix_time
 from mfu_operator.api.group import GROUP, PLURAL, VERSION
-from mfu_operator.errors import Stall
+from mfu_operator.errors import Retry, Stall
 from mfu_operator.model.baseline import WorkloadRef
 from mfu_operator.model.condition import Event
 from mfu_operator.model.workload import PodEndpoint, ProfilingJob, Workload
@@ -134,10 +134,23 @@ class KubernetesCluster:
 
         The operator itself asks pods directly and may not do this.
         """
-        with translated(f"asking pod {namespace}/{pod} for port {port} through the API server"):
-            answer: Any = self._core.connect_get_namespaced_pod_proxy_with_path(
-                f"{pod}:{port}", namespace, path.lstrip("/"), _preload_content=False, _request_timeout=REQUEST_TIMEOUT_S
-            )
+        doing = f"asking pod {namespace}/{pod} for port {port} through the API server"
+        with translated(doing):
+            try:
+                answer: Any = self._core.connect_get_namespaced_pod_proxy_with_path(
+                    f"{pod}:{port}",
+                    namespace,
+                    path.lstrip("/"),
+                    _preload_content=False,
+                    _request_timeout=REQUEST_TIMEOUT_S,
+                )
+            except ApiException as error:
+                if error.status in REFUSED:
+                    raise
+                raise Retry(
+                    "PodUnreachable",
+                    f"{doing}: {error.status} {error.reason}: does the training process listen there, at {path}?",
+                ) from None
         return answer.headers.get("content-type", ""), answer.data.decode(errors="replace")
 
     def _object(self, ref: WorkloadRef, group: str, plural: str) -> dict[str, Any] | None:
