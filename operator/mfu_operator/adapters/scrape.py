@@ -137,9 +137,10 @@ class PodMetrics:
     def vitals(self, workloads: Sequence[WorkloadRef], now_s: float) -> Mapping[WorkloadRef, Vitals]:
         """Memory and streaks as the pages showed them when `latest` read them: no page is asked for twice."""
         found: dict[WorkloadRef, VitalAssembly] = {}
-        for look in self._looks:
+        wanted = frozenset(workloads)
+        for look in (each for each in self._looks if each.target.workload in wanted):
             for kind, labels, value in look.samples:
-                if kind in VITALS and look.target.workload in workloads:
+                if kind in VITALS:
                     place = {**labels, "instance": look.target.instance}
                     found.setdefault(look.target.workload, VitalAssembly()).add(place, look.target.pod, kind, value)
         return {workload: assembly.vitals(now_s) for workload, assembly in found.items()}

@@ -86,6 +86,8 @@ class Trend:
     @property
     def creep(self) -> Creep | None:
         """The creep that is full first."""
+        if self.since_s is None:
+            return None
         return min((creep for creep in self._creeps if creep), key=lambda creep: creep.full_s, default=None)
 
     def add(self, time_s: float, ratio: float, horizon_s: float) -> None:
