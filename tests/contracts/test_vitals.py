@@ -5,14 +5,29 @@ from collections.abc import Iterator
 import pytest
 
 from mfu_operator.adapters.prometheus import PrometheusMetrics, PrometheusSources
-from mfu_operator.model.baseline import MetricsSource, WorkloadRef
-from mfu_operator.model.vitals import Fill, Streak
-from mfu_operator.runtime.sweep import VitalsSource
-from tests.support.prometheus_server import available, sample, serving
+from mfu_operator.model.baseline import (
+    Baseline,
+    BaselineSpec,
+    Comparable,
+    Level,
+    MetricsSource,
+    Provenance,
+    Spread,
+    WorkloadRef,
+)
+from mfu_operator.model.vitals import Ailment, Fill, Streak
+from mfu_operator.runtime.sweep import Sweep, VitalsSource
+from tests.support.metrics_double import SourcesDouble
+from tests.support.prometheus_server import NEEDS_PROMETHEUS, sample, serving
+
+pytestmark = NEEDS_PROMETHEUS
 
 BEGIN_S = 1_700_000_000.0
 EVERY_S = 30.0
 SCRAPES = 240
+STUCK_AT = 120
+"""The scrape from which on the step counter stands still."""
+
 JOB = WorkloadRef("batch/v1", "Job", "team-a", "gpt")
 SET = WorkloadRef("jobset.x-k8s.io/v1alpha2", "JobSet", "team-a", "llama")
 ABSENT = WorkloadRef("batch/v1", "Job", "team-a", "absent")
@@ -20,7 +35,8 @@ GIB = 2.0**30
 
 
 def _families() -> Iterator[tuple[str, str, list[str]]]:
-    """Two ranks of a Job of which one leaks 1 % a scrape's minute and peaks at every fifth; a JobSet that says less."""
+    """Two ranks of a Job of which one leaks and peaks at every fifth scrape, and which stands still after an hour; a
+    JobSet that says less."""
     ranks = [
         {"namespace": "team-a", "pod": f"gpt-{rank}-x", "instance": f"gpt-{rank}-x:9400", "job_name": "gpt"}
         for rank in range(2)
@@ -39,18 +55,17 @@ def _families() -> Iterator[tuple[str, str, list[str]]]:
             say("memory_reserved_bytes", labels, 60 * GIB, at_s)
             say("memory_limit_bytes", labels, 80 * GIB, at_s)
             say("nonfinite_loss_streak", labels, float(4 * rank), at_s)
+            say("steps_total", labels, float(min(index, STUCK_AT)), at_s)
         say("host_memory_bytes", other, 3 * GIB, at_s)
         say("host_memory_limit_bytes", other, 8 * GIB, at_s)
     for name, found in lines.items():
-        yield name, "gauge", found
+        yield name.removesuffix("_total"), "counter" if name.endswith("_total") else "gauge", found
 
 
 @pytest.fixture(scope="module")
 def metrics(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusMetrics]:
-    if not available():
-        pytest.skip("prometheus and promtool are not installed")
     with serving(_families(), tmp_path_factory.mktemp("prometheus")) as address:
-        source = PrometheusSources(address).open(MetricsSource(), None)
+        source = PrometheusSources(MetricsSource(address=address)).open(MetricsSource(), None)
         assert isinstance(source, PrometheusMetrics)
         yield source
 
@@ -81,7 +96,32 @@ def test_history_holds_the_least_of_each_span_the_oldest_first(metrics: Promethe
 
 
 def test_a_profile_without_vitals_is_not_asked_for_any(metrics: PrometheusMetrics) -> None:
-    other = PrometheusSources(metrics.address).open(MetricsSource(profile="megatron"), None)
+    other = PrometheusSources(MetricsSource(address=metrics.address)).open(MetricsSource(profile="megatron"), None)
     assert isinstance(other, PrometheusMetrics)
     assert other.vitals([JOB], BEGIN_S + 600) == {}
     assert other.vitals_history([JOB], BEGIN_S, BEGIN_S + 600, 600.0) == {}
+
+
+def test_from_what_is_scraped_to_what_is_wrong(metrics: PrometheusMetrics) -> None:
+    """A hang after its ten minutes, to the scrape; a lost loss beside it; both again after a restart."""
+    baseline = Baseline(Level(mfu=0.46), Spread(0.005, 0.001, 0.001, 5), Provenance.DECLARED)
+    now_s = BEGIN_S + 60 * EVERY_S
+
+    def sweep_of() -> Sweep:
+        made = Sweep(SourcesDouble(metrics), lambda: now_s, EVERY_S)
+        made.register("uid", BaselineSpec(JOB, Comparable("gpt")), baseline)
+        return made
+
+    def ailments(sweep: Sweep) -> list[Ailment]:
+        sweep.run_once()
+        return [symptom.reason for symptom in sweep.symptoms("uid", now_s) or ()]
+
+    sweep, hung_after_s = sweep_of(), None
+    while now_s < BEGIN_S + (SCRAPES - 2) * EVERY_S:
+        now_s += EVERY_S
+        found = ailments(sweep)
+        if Ailment.HUNG in found and hung_after_s is None:
+            hung_after_s = now_s - (BEGIN_S + STUCK_AT * EVERY_S)
+    assert hung_after_s == pytest.approx(600, abs=2 * EVERY_S)
+    assert found == [Ailment.HUNG, Ailment.LOSS_NOT_FINITE]
+    assert ailments(sweep_of()) == [Ailment.HUNG, Ailment.LOSS_NOT_FINITE]

@@ -28,8 +28,8 @@ from mfu_operator.model.vitals import Vitals
 from mfu_operator.ports import Credentials, Metrics
 
 CHUNK = 2500
-"""Workloads in one query: 10,000 jobs are 4 chunks of 9 queries, below 40 a sweep; 2,500 names are 100 KB of matcher,
-which Prometheus takes as a set of literals."""
+"""Workloads in one query: 10,000 jobs are 4 chunks of 8 queries and a few for memory and hardware, below 40 a sweep;
+2,500 names are 100 KB of matcher, which Prometheus takes as a set of literals."""
 
 HISTORY_CHUNK = 250
 """A range query answers with every step of every series: a tenth of the workloads at a time keeps it in memory."""
