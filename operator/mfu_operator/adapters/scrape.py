@@ -310,12 +310,20 @@ class PodSources:
         fleet: the operator's choice of names, for baselines that declare none.
         endpoints_of: the running pods of workloads.
         fetch: reads a page; by default over HTTP.
+        clock: the time now, Unix seconds.
     """
 
-    def __init__(self, fleet: MetricsSource, endpoints_of: EndpointsOf, fetch: Fetch | None = None) -> None:
+    def __init__(
+        self,
+        fleet: MetricsSource,
+        endpoints_of: EndpointsOf,
+        fetch: Fetch | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
         self._fleet = fleet
         self._endpoints_of = endpoints_of
         self._fetch = fetch
+        self._clock = clock
         self._lock = threading.Lock()
         self._open: weakref.WeakValueDictionary[object, PodMetrics] = weakref.WeakValueDictionary()
 
@@ -329,7 +337,7 @@ class PodSources:
         with self._lock:
             opened = self._open.get(key)
             if opened is None:
-                opened = PodMetrics(source.pods, names_of(wanted), self._endpoints_of, fetch=self._fetch)
+                opened = PodMetrics(source.pods, names_of(wanted), self._endpoints_of, self._clock, self._fetch)
                 self._open[key] = opened
             return opened
 
