@@ -344,8 +344,7 @@ class PrometheusSources:
     def open(self, source: MetricsSource, credentials: Credentials | None) -> Metrics:
         """The source, the same one for equal arguments. Raises Stall where the declaration cannot work."""
         if source.address is None and self._own_credentials is not None:
-            own = self._own_credentials()
-            credentials = replace(credentials or Credentials(), ca=own.ca) if source.own_prometheus else own
+            credentials = at_own_address(source, credentials, self._own_credentials())
         wanted = of_fleet(source, self._fleet)
         if not wanted.address:
             raise Stall(
@@ -363,6 +362,17 @@ class PrometheusSources:
                 )
                 self._open[key] = opened
             return opened
+
+
+def at_own_address(source: MetricsSource, given: Credentials | None, own: Credentials) -> Credentials:
+    """What a baseline that names no address sends to the operator's own: all of the operator's, or only its own.
+
+    The authority is no secret: the server is the same one, whoever asks.
+    """
+    if not source.own_prometheus:
+        return own
+    given = given or Credentials()
+    return replace(given, ca=given.ca or own.ca)
 
 
 def _by_label(workload: WorkloadRef, names: MetricNames) -> bool:

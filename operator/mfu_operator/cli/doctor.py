@@ -28,7 +28,7 @@ from mfu_operator.model.baseline import BaselineSpec, MetricsSource, Signal
 from mfu_operator.model.series import Reading
 from mfu_operator.ports import Credentials
 from mfu_operator.runtime.perform import source_credentials
-from mfu_operator.runtime.wiring import fleet_of
+from mfu_operator.runtime.wiring import fleet_of, own_credentials
 from mfu_operator.settings import from_environment
 
 _TOKEN_VARIABLE = "MFU_PROMETHEUS_TOKEN"
@@ -75,7 +75,8 @@ def _ask_prometheus(
     spec: BaselineSpec, fleet: MetricsSource, address: str | None
 ) -> tuple[list[Finding], Sequence[Reading]]:
     source = replace(spec.metrics, address=address or spec.metrics.address)
-    metrics = PrometheusSources(fleet).open(source, _credentials(spec))
+    own = own_credentials(from_environment())
+    metrics = PrometheusSources(fleet, own).open(source, _credentials(spec))
     assert isinstance(metrics, PrometheusMetrics)
     _head(spec, fleet, metrics.address)
     now_s = time.time()

@@ -1,6 +1,7 @@
 """Which adapter stands behind which port in the running operator."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from kubernetes.client import ApiClient, CustomObjectsApi
@@ -14,7 +15,7 @@ from mfu_operator.adapters.git import GitRepository
 from mfu_operator.adapters.prometheus import PrometheusSources
 from mfu_operator.adapters.scrape import PodSources
 from mfu_operator.model.baseline import MetricsSource
-from mfu_operator.ports import Cluster, MetricsSources
+from mfu_operator.ports import Cluster, Credentials, MetricsSources
 from mfu_operator.runtime.hands import Hands
 from mfu_operator.runtime.sources import SourcesByKind
 from mfu_operator.runtime.sweep import Sweep
@@ -37,9 +38,13 @@ def hands_of(settings: Settings, api: ApiClient) -> Hands:
 def sources_of(settings: Settings, cluster: Cluster) -> MetricsSources:
     """Prometheus with the operator's own credentials, and the pods themselves."""
     fleet = fleet_of(settings)
+    return SourcesByKind(PrometheusSources(fleet, own_credentials(settings)), PodSources(fleet, cluster.endpoints))
+
+
+def own_credentials(settings: Settings) -> Callable[[], Credentials] | None:
+    """Reads what the operator's own Prometheus wants; None where it wants nothing."""
     folder = settings.prometheus_credentials
-    own = CredentialsFolder(Path(folder), time.time) if folder else None
-    return SourcesByKind(PrometheusSources(fleet, own), PodSources(fleet, cluster.endpoints))
+    return CredentialsFolder(Path(folder), time.time) if folder else None
 
 
 def fleet_of(settings: Settings) -> MetricsSource:

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from mfu_operator.adapters.metric_names import names_of, of_fleet
-from mfu_operator.adapters.prometheus import PrometheusMetrics, PrometheusSources
+from mfu_operator.adapters.prometheus import PrometheusMetrics, PrometheusSources, at_own_address
 from mfu_operator.errors import MfuError, Retry, Stall
 from mfu_operator.model.baseline import MetricsSource, SecretRef, Signal, WorkloadRef
 from mfu_operator.model.series import Phase
@@ -342,3 +342,12 @@ def test_a_source_that_nobody_holds_is_let_go_with_its_secret() -> None:
     held = weakref.ref(sources.open(MetricsSource(), Credentials(password="old")))
     gc.collect()
     assert held() is None
+
+
+def test_the_authority_of_the_operators_own_address_is_no_secret() -> None:
+    """A baseline with a token of its own has to trust the same server; one with an authority of its own, that."""
+    own = Credentials(password="own", ca="OWN")
+    mine = MetricsSource(secret=SecretRef("mine"))
+    assert at_own_address(MetricsSource(), None, own) == own
+    assert at_own_address(mine, Credentials(password="mine"), own) == Credentials(password="mine", ca="OWN")
+    assert at_own_address(mine, Credentials(password="mine", ca="MINE"), own).ca == "MINE"
