@@ -129,6 +129,19 @@ def reopened(state: State, onset_s: float | None) -> State:
     return replace(state, alarmed=True, onset_s=onset_s if onset_s is not None else state.onset_s)
 
 
+def of_another_loss(state: State, onset_s: float) -> State:
+    """The same alarm for a loss that began later: it has to be confirmed by readings of its own."""
+    return replace(
+        _without_evidence(state),
+        evidence_s=state.evidence_s,
+        onset_s=onset_s,
+        after_s=0.0,
+        beyond_s=0.0,
+        confirmed=False,
+        recover_s=0.0,
+    )
+
+
 def alarm_after_s(state: State, detection: Detection) -> float:
     """Seconds of evidence that make a loss Regressed: `sustain_s`, or 0.8 of it where the job exports its phase."""
     return detection.sustain_s * (_PHASE_KNOWN_SHARE if state.phase_known else 1.0)

@@ -1,23 +1,21 @@
-"""An unexplained incident whose run was replaced by one that is slow as well.
+"""A passing loss that its profile does not explain, whose run was replaced by one that is slow as well.
 
-What was profiled is then not what runs: a passing loss of the old run may have opened the incident seconds before the
-commit came that made the new one slow. The new run's loss is an incident of its own, with a profile, an onset and a
-window of commits of its own.
+What was profiled is then not what runs: a noisy neighbour may have opened the incident seconds before the commit came
+that made the job slow. The new run's loss is an incident of its own, with a profile, an onset and a window of commits
+of its own. A loss that was confirmed, or explained in any way, stays one loss whatever is deployed meanwhile: a later
+onset would hold a commit responsible that came after the loss.
 """
 
 from dataclasses import replace
 
 from mfu_operator.model.condition import Event
+from mfu_operator.model.diagnosis import Bottleneck
 from mfu_operator.model.incident import Incident
 from mfu_operator.model.verdict import Judgement, Verdict
 from mfu_operator.reconcile.effects import Record, Step
 from mfu_operator.reconcile.known_good import newest_start_s
 from mfu_operator.reconcile.opening import new_incident
-from mfu_operator.reconcile.proposable import not_proposable
 from mfu_operator.reconcile.world import World
-
-A_PERSONS_NO = "PullRequestClosed"
-"""Why nothing more is proposed, whatever runs."""
 
 
 def supersede(world: World) -> Step | None:
@@ -28,9 +26,10 @@ def supersede(world: World) -> Step | None:
     started_s = newest_start_s(workload.pods)
     if before.template in (None, workload.template_digest) or started_s is None:
         return None
-    if not _slow_as_well(world, judgement, started_s):
+    if not _young(world, before, started_s) or not _slow_as_well(world, judgement, started_s):
         return None
-    after = new_incident(world, judgement, max(started_s, before.onset_at))
+    assert judgement.change is not None
+    after = replace(new_incident(world, judgement, max(started_s, before.onset_at)), drop=-judgement.change)
     because = f"the run was replaced by another one, whose loss is incident {after.id}"
     closed = replace(before, superseded=because)
     status = replace(
@@ -47,18 +46,26 @@ def supersede(world: World) -> Step | None:
 
 
 def _unexplained(incident: Incident) -> bool:
-    """Its diagnosis is there and leads to no proposal, and no person has said no."""
-    if incident.diagnosis is None or (incident.proposal is not None and not incident.proposal.dry_run):
+    """The profile showed nothing that grew, or nothing at all, and that is all that stands in a proposal's way."""
+    diagnosis = incident.diagnosis
+    if diagnosis is None or diagnosis.bottleneck not in (None, Bottleneck.INCONCLUSIVE):
         return False
-    if incident.blocked is not None:
-        return incident.blocked[0] != A_PERSONS_NO
-    return not_proposable(incident.diagnosis) is not None
+    if incident.proposal is not None:
+        return False
+    return incident.blocked is None or incident.blocked[0] == str(Bottleneck.INCONCLUSIVE)
+
+
+def _young(world: World, incident: Incident, started_s: float) -> bool:
+    """Whether the run was replaced before its loss could have been confirmed."""
+    detection = world.spec.detection
+    return incident.confirmed_at is None and started_s < incident.onset_at + detection.sustain_s + detection.confirm_s
 
 
 def _slow_as_well(world: World, judgement: Judgement, started_s: float) -> bool:
-    """Whether the new run was judged for a whole horizon without a trace of recovery."""
+    """Whether the new run was judged for a whole horizon, is beyond the tolerance and shows no trace of recovery."""
     detection = world.spec.detection
-    judged_from_s = started_s + detection.warmup_s + detection.sustain_s
-    last_s = judgement.last_usable_s
-    seen = last_s is not None and last_s >= judged_from_s
-    return seen and judgement.verdict is Verdict.REGRESSED and judgement.recover_evidence_s == 0
+    last_s, change, tolerance = judgement.last_usable_s, judgement.change, judgement.tolerance
+    if last_s is None or change is None or tolerance is None or judgement.verdict is not Verdict.REGRESSED:
+        return False
+    judged = last_s >= started_s + detection.warmup_s + detection.sustain_s
+    return judged and change < -tolerance and judgement.recover_evidence_s == 0

@@ -19,7 +19,7 @@ from statistics import median
 from typing import Protocol, runtime_checkable
 
 from mfu_operator.detect.comparable import differences
-from mfu_operator.detect.evidence import State, advance, initial, reopened, resumed
+from mfu_operator.detect.evidence import State, advance, initial, of_another_loss, reopened, resumed
 from mfu_operator.detect.hardware import Ruling, merged, rule_out
 from mfu_operator.detect.judge import judge
 from mfu_operator.detect.utilisation import mfu_problem, with_mfu
@@ -60,6 +60,9 @@ _FILLED_AT_ONCE = 250
 
 _EARLY_SHARE = 0.2
 """New baselines bring the next sweep forward, to a fifth of the interval: ten thousand at once do it a few times."""
+
+_ONSETS_APART_S = 1.0
+"""An onset that was read back from the status has lost its microseconds; one of another incident differs by more."""
 
 _USUAL_EVERY = 20
 """What hardware usually reads is looked at in every twentieth sweep, of a twentieth of the baselines that hold theirs:
@@ -231,9 +234,11 @@ class Sweep:
             before.gates_known = before.gates_known or gated is not None
             before.gates.update(gated or {})
             before.problem = problem
-            before.incident_since_s = incident_since_s
+            known_since_s, before.incident_since_s = before.incident_since_s, incident_since_s
             if incident_since_s is not None and before.filled:
                 before.state = reopened(before.state, incident_since_s)
+                if known_since_s is not None and incident_since_s > known_since_s + _ONSETS_APART_S:
+                    before.state = of_another_loss(before.state, incident_since_s)
 
     def _filled_in_ignorance(
         self, watched: _Watched, gated: Mapping[Gate, Sequence[Span]] | None, facts: Mapping[str, str] | None

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mfu_operator.model.baseline import RemediationMode
-from mfu_operator.model.diagnosis import Diagnosis
+from mfu_operator.model.diagnosis import Bottleneck, Diagnosis
 from mfu_operator.model.incident import Incident
 from mfu_operator.model.proposal import PullRequestState
 from mfu_operator.model.verdict import Gate
@@ -17,6 +17,7 @@ from tests.support import worlds
 from tests.support.worlds import NOW_S, ailing, explained, pod, regressed, spec, workload, world
 
 NOTHING_GREW = Diagnosis(None, None, 1.0, ("less than the 12.6 ms that counts",))
+DEGRADED = Diagnosis(Bottleneck.HARDWARE_DEGRADED, "Xid", 0.9, ("XID 79",))
 BLOCKED = ("Inconclusive", "no part of the step grew beyond its spread")
 BEFORE = explained(
     diagnosis=NOTHING_GREW, blocked=BLOCKED, confirmed_at=None, template=workload().template_digest
@@ -24,6 +25,9 @@ BEFORE = explained(
 HORIZON_S = spec().detection.warmup_s + spec().detection.sustain_s
 REPLACED_S = NOW_S - HORIZON_S - 1
 """When the pod of the slow run started: a whole horizon ago."""
+
+LATEST_S = worlds.ONSET_S + spec().detection.sustain_s + spec().detection.confirm_s
+"""When the old run's loss could have been confirmed."""
 
 
 def replaced(started_s: float = REPLACED_S) -> Any:
@@ -50,6 +54,7 @@ def test_the_loss_of_the_run_that_took_its_place_is_an_incident_of_its_own() -> 
     assert opened is not None
     assert opened.id == "gpt-small-3f2a91c0-2"
     assert opened.onset_at == REPLACED_S
+    assert opened.drop == 0.172, "of the new run alone"
     assert (opened.profile, opened.diagnosis, opened.blocked, opened.confirmed_at) == (None, None, None, None)
 
 
@@ -80,7 +85,19 @@ STAYS: list[tuple[str, World]] = [
     ("it recovers", after(judgement=regressed(recover_evidence_s=1.0))),
     ("its readings stopped before the horizon", after(judgement=regressed(last_usable_s=REPLACED_S + 1))),
     ("no pod runs", after(workload=replace(replaced(), pods=()))),
-    ("explained", after(explained(template="another"))),
+    ("explained", after(explained(template="another", confirmed_at=None))),
+    ("confirmed", after(replace(BEFORE, confirmed_at=NOW_S - 60))),
+    ("a fault of the hardware", after(replace(BEFORE, diagnosis=DEGRADED, blocked=("HardwareDegraded", "XID 79")))),
+    ("no revision changed", after(replace(BEFORE, blocked=("NoRevisionChanged", "nothing was deployed")))),
+    (
+        "an old loss",
+        after(
+            workload=replaced(LATEST_S),
+            now_s=LATEST_S + HORIZON_S,
+            judgement=regressed(last_usable_s=LATEST_S + HORIZON_S),
+        ),
+    ),
+    ("the new run is within tolerance", after(judgement=regressed(change=-0.017))),
     ("not yet diagnosed", after(replace(BEFORE, diagnosis=None))),
     ("a person said no", after(replace(BEFORE, blocked=("PullRequestClosed", "closed")))),
     ("proposed", after(replace(BEFORE, proposal=replace(worlds.PROPOSED, state=PullRequestState.OPEN)))),

@@ -94,6 +94,26 @@ def test_an_incident_older_than_the_history_is_still_open_after_a_restart(bench:
     assert (judgement.verdict, judgement.onset_s) == (Verdict.REGRESSED, onset_s)
 
 
+def test_a_loss_that_took_anothers_place_is_confirmed_by_readings_of_its_own(bench: Bench) -> None:
+    bench.sweep.register("uid", SPEC, BASELINE)
+    bench.run(30)
+    bench.run(60, loss=0.1)
+    first = bench.sweep.judgement("uid", bench.now_s)
+    assert first is not None and first.onset_s is not None and first.confirmed
+    bench.sweep.register("uid", SPEC, BASELINE, incident_since_s=first.onset_s)
+    bench.sweep.register("uid", SPEC, BASELINE, incident_since_s=first.onset_s + 0.4)
+    kept = bench.sweep.judgement("uid", bench.now_s)
+    assert kept is not None and kept.confirmed, "the same onset, as the status has it"
+    bench.sweep.register("uid", SPEC, BASELINE, incident_since_s=bench.now_s)
+    anew = bench.sweep.judgement("uid", bench.now_s)
+    assert anew is not None
+    assert (anew.verdict, anew.confirmed, anew.onset_s, anew.drop) == (Verdict.REGRESSED, False, bench.now_s, None)
+    bench.run(20, loss=0.1)
+    assert not getattr(bench.sweep.judgement("uid", bench.now_s), "confirmed", None)
+    bench.run(15, loss=0.1)
+    assert getattr(bench.sweep.judgement("uid", bench.now_s), "confirmed", None)
+
+
 def test_an_incident_whose_recovery_history_shows_is_recovered(bench: Bench) -> None:
     bench.run(30, swept=False)
     onset_s = bench.now_s
