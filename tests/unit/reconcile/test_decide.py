@@ -366,6 +366,44 @@ def test_what_the_hardware_shows_later_stops_a_proposal_too() -> None:
     assert said.events[0].reason == "HardwareDegraded"
 
 
+UNMEASURED = ("XID errors not measured on 8 of 8 GPUs", "clock event reasons not measured on 8 of 8 GPUs")
+
+
+def evidence_with(gpu: str | None) -> str:
+    slow = incident(profile=replace(worlds.PROFILED, account=replace(worlds.SLOW_STEP, gpu=gpu)))
+    return " ".join(diagnosed(decide(story_world(ailing(slow), {"unmeasured": UNMEASURED}))).evidence)
+
+
+def test_what_of_the_hardware_nobody_measured_is_said_beside_the_diagnosis() -> None:
+    assert f"hardware is not ruled out: {'; '.join(UNMEASURED)}" in evidence_with("NVIDIA H100 80GB HBM3")
+
+
+def test_a_run_without_gpus_has_no_hardware_to_rule_out() -> None:
+    assert "not ruled out" not in evidence_with(None)
+
+
+MOVED = Finding(Bottleneck.HARDWARE_DEGRADED, "NodesChanged", "node-9 H200 0", "the run is on node-9")
+
+
+def test_a_run_that_moved_is_not_a_commit_s_where_its_node_may_be_slow() -> None:
+    slow = incident(profile=replace(worlds.PROFILED, account=worlds.account(compute=40.0)), confirmed_at=worlds.NOW_S)
+    step = decide(story_world(ailing(slow), {"findings": (MOVED,)}))
+    found = diagnosed(step)
+    assert (found.bottleneck, found.cause) == (Bottleneck.HARDWARE_DEGRADED, "NodesChanged")
+    assert found.evidence[0] == "node-9 H200 0: the run is on node-9"
+    assert len(found.evidence) > 1
+    assert isinstance(step, Record)
+    said = decide(story_world(step.status, {"findings": (MOVED,)}))
+    assert isinstance(said, Record)
+    assert said.events[0].reason == "HardwareDegraded"
+
+
+def test_what_only_a_program_does_outweighs_that_it_moved() -> None:
+    slow = incident(profile=worlds.PROFILED, confirmed_at=worlds.NOW_S)
+    found = diagnosed(decide(story_world(ailing(slow), {"findings": (MOVED,)})))
+    assert found.cause == "DataLoaderWorkers"
+
+
 REMARK = "GPU 3: PCIe width 8 of 16"
 
 
