@@ -98,6 +98,10 @@ def test_tensor_core_use_is_told_from_the_name_or_not_at_all(name: str, verdict:
         ("void kQuantizeBlockwise<float, 4096, 4, 0, 0>(float*, float*)", "elementwise"),
         ("void moe_align_block_size_kernel<int>(int*)", "reduction"),
         ("fused_moe_kernel", "gemm"),
+        ("triton_gemm_dot.6", "gemm"),
+        ("triton_softmax_computation.64", "reduction"),
+        ("input_reduce_fusion_92", "reduction"),
+        ("loop_add_fusion_4", "elementwise"),
         ("_causal_conv1d_fwd_kernel", "convolution"),
     ],
 )
