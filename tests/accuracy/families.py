@@ -288,6 +288,25 @@ def _partly_hidden_input(dice: random.Random) -> Pair:
     return loop, replace(loop, loader="inline", input_us=kernels - host + dice.uniform(0.1, 0.25) * kernels)
 
 
+def _slower_launches(dice: random.Random) -> Pair:
+    """Each launch call takes longer, where the host is the limit; operators themselves are as fast as before."""
+    loop = healthy(dice, "ThreadOversubscription")
+    return loop, replace(loop, launch_us=loop.launch_us * dice.uniform(1.2, 1.6))
+
+
+def _longer_latency(dice: random.Random) -> Pair:
+    """From call to start it takes longer."""
+    loop = replace(healthy(dice, "ThreadOversubscription"), syncs=4)
+    return loop, replace(loop, latency_us=loop.latency_us + dice.uniform(0.1, 0.3) * step_us(loop) / 4)
+
+
+def _waits_every_step(dice: random.Random) -> Pair:
+    """A blocking call at the step's end, after which the input wait is felt that the queue hid before."""
+    loop = replace(healthy(dice), waits_for_device=False)
+    loop = replace(loop, input_us=dice.uniform(0.12, 0.25) * step_us(replace(loop, waits_for_device=True)))
+    return loop, replace(loop, waits_for_device=True, syncs=2)
+
+
 def _checkpoint(dice: random.Random) -> Pair:
     loop = healthy(dice)
     steps = {"checkpoint_step": loop.steps // 2, "checkpoint_us": dice.uniform(0.5, 3) * step_us(loop)}
@@ -424,6 +443,9 @@ FAMILIES: tuple[Family, ...] = (
         _alone("ExposedCollectives"),
         frozenset({label("ExposedCollectives")}),
     ),
+    Family("each launch slower", _slower_launches, frozenset({label("LaunchOverhead")})),
+    Family("longer from launch to start", _longer_latency, frozenset({label("LaunchOverhead")})),
+    Family("a wait at the end of every step", _waits_every_step, frozenset({label("Synchronisation")})),
     Family("input every second step", _every_second, frozenset({label("PrefetchBursts")})),
     Family("four even ranks", _even_ranks, CALM),
     Family("four ranks take turns in being late", _ranks_take_turns, frozenset({"Straggler/None"})),

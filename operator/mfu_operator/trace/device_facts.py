@@ -1,6 +1,6 @@
 """What a device did, in the numbers that causes are told by. Per mean counted step unless the name says otherwise."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -162,6 +162,14 @@ def _of_driver(trace: Trace, ops: DeviceOps) -> Spans:
     return trace.calls.where(np.isin(trace.processes, processes)[trace.calls.thread])
 
 
+def _operators(spans: Sequence[Spans], names: Sequence[str]) -> Iterator[Spans]:
+    """Where framework operators may stand: by themselves, among the ranges, or nowhere but for their launch calls."""
+    ranges, host_ops, calls = spans
+    yield host_ops
+    yield select(ranges, names, "mark", "operator")
+    yield select(calls, names, "cuda", "launch")
+
+
 def _mark_facts(trace: Trace, steps: Steps, counted: Sequence[int], totals: Sequence[KernelTotal]) -> Facts:
     """Ranges, operators, calls and kernels that give away a compiler or a debugging aid; and how fast operators run.
 
@@ -176,7 +184,7 @@ def _mark_facts(trace: Trace, steps: Steps, counted: Sequence[int], totals: Sequ
         facts[f"{word}Ns"] = float(sum(int((one.end - one.start).sum()) for one in marked)) / len(counted) + sum(
             one.total_ns for one in run
         )
-    operators = spans[1] if len(spans[1]) else select(spans[2], trace.names, "cuda", "launch")
+    operators = next((one for one in _operators(spans, trace.names) if len(one)), spans[1])
     if len(operators):
         facts["hostOps"] = len(operators) / len(counted)
         facts["hostOpMedianNs"] = float(np.median(operators.end - operators.start))

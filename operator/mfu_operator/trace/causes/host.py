@@ -1,5 +1,6 @@
 """Why the device waits for the host."""
 
+from mfu_operator.model.account import StepAccount
 from mfu_operator.model.diagnosis import Bottleneck
 from mfu_operator.trace.case import Case, milliseconds
 from mfu_operator.trace.causes.entry import Cause, Evidence
@@ -14,6 +15,15 @@ LEAST_SLOWER = 0.02
 
 GRAPH_LOST = 1.5
 """Times the launch calls for as many kernels: graphs launched them before."""
+
+OPERATOR = 1.2
+"""Times a launch call: an operator holds one and takes longer, or it is none."""
+
+CALL_ALONE = 0.9
+"""Of an operator's slowdown: where the launch call in it explains more, the rest of the host is as fast as before."""
+
+MORE_SYNCS = 0.5
+"""A step: fewer more are those of a log that is written now and then."""
 
 LEAST_LAUNCHES = 0.03
 """Of the launches: fewer more are noise."""
@@ -51,7 +61,10 @@ def _synchronisation(case: Case) -> Evidence:
         return (
             () if _share(case, "idleSync") < MOST else (case.change("blocking synchronisations per step", "syncCalls"),)
         )
-    if case.more("syncCalls") < 1:
+    input_grown = case.growth("idleInput")
+    if case.more("syncCalls") < MORE_SYNCS:
+        return ()
+    if input_grown > case.growth(*HOST) and case.more("inputRangeNs") > MOST * input_grown:
         return ()
     return (case.change("blocking synchronisations per step", "syncCalls"), case.change("time in them", "syncCallNs"))
 
@@ -70,6 +83,40 @@ def _launches_one_by_one(case: Case) -> Evidence:
     return (
         case.change("launch calls per step", "launchCalls"),
         case.change("for as many kernels", "kernelCalls"),
+    )
+
+
+def _slower_calls(case: Case) -> Evidence:
+    """As many launch calls, each longer, while the rest of an operator takes as long as before."""
+    now, before = _launch_ns(case.now), None if case.baseline is None else _launch_ns(case.baseline)
+    if now is None or before is None or not case.same("launchCalls", 0.03) or not case.same("hostOps", 0.03):
+        return ()
+    of_now, of_before = case.fact("hostOpMedianNs"), case.before("hostOpMedianNs")
+    if of_now is None or of_before is None or of_before < OPERATOR * before:
+        return ()
+    if now / before < 1 + LEAST_SLOWER or now - before < CALL_ALONE * (of_now - of_before):
+        return ()
+    if case.more("launchCallNs") < MOST * case.growth(*HOST):
+        return ()
+    return (
+        f"a launch call takes {now / 1e3:.3g} us, baseline {before / 1e3:.3g} us",
+        case.change("launch calls per step", "launchCalls"),
+    )
+
+
+def _launch_ns(account: StepAccount) -> float | None:
+    """A launch call's mean length."""
+    calls, spent = account.facts.get("launchCalls"), account.facts.get("launchCallNs")
+    return spent / calls if isinstance(calls, float) and isinstance(spent, float) and calls and spent else None
+
+
+def _later_starts(case: Case) -> Evidence:
+    """As many launches, each started later."""
+    if case.baseline is None or _share(case, "idleLaunch") < MOST or not case.same("kernelCalls", 0.03):
+        return ()
+    return (
+        f"from launch call to start the device waits {milliseconds(case.growth('idleLaunch'))} longer per step",
+        case.change("kernels launched per step", "kernelCalls"),
     )
 
 
@@ -119,17 +166,20 @@ CAUSES = (
     Cause(
         "Synchronisation",
         Bottleneck.HOST_BOUND,
-        needs="more blocking synchronisation calls per step",
-        contradicted_by="as many as before",
+        needs="more blocking synchronisation calls per step, after which the device waits for what was hidden",
+        contradicted_by="as many as before, or the input itself takes longer",
         evidence=_synchronisation,
         advice=("remove .item(), .cpu() and print of tensors from the loop", "log every Nth step"),
+        behind=(Bottleneck.HOST_BOUND, Bottleneck.INPUT_STARVED),
     ),
     Cause(
         "LaunchOverhead",
         Bottleneck.HOST_BOUND,
-        needs="more kernels launched, by at least half of the share that the step lost; or more calls for as many",
-        contradicted_by="as many kernels as before, by as many calls",
-        evidence=lambda case: _launches(case) or _launches_one_by_one(case),
+        needs="more kernels launched, by half of the share that the step lost; more or longer calls for as many",
+        contradicted_by="as many kernels as before, by as many calls that take and wait as long",
+        evidence=lambda case: (
+            _launches(case) or _launches_one_by_one(case) or _slower_calls(case) or _later_starts(case)
+        ),
         advice=("restore CUDA graphs, the compiler or the fused optimizer", "make the batch larger"),
     ),
     Cause(
