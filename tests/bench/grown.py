@@ -1,4 +1,7 @@
-"""Large traces, made of small ones the same way every time: `python -m tests.bench.grown kineto|nsys EVENTS PATH`."""
+"""Large traces, made of small ones the same way every time.
+
+python -m tests.bench.grown kineto|nsys PATH EVENTS, or ranks FOLDER COUNT MEBIBYTES SOURCE; prints how many it wrote.
+"""
 
 import gzip
 import json
@@ -126,9 +129,13 @@ def _beginning_again(events: list[bytes], size: int) -> list[bytes]:
 
 
 def main() -> None:
-    kind, events, path = sys.argv[1:]
-    write = {"kineto": kineto, "nsys": nsys}[kind]
-    sys.stdout.write(f"{write(Path(path), int(events))}\n")
+    kind, path, *how = sys.argv[1:]
+    if kind == "ranks":
+        count, mebibytes, source = how
+        written = len(ranks(Path(source), Path(path), int(count), int(mebibytes)))
+    else:
+        written = {"kineto": kineto, "nsys": nsys}[kind](Path(path), int(how[0]))
+    sys.stdout.write(f"{written}\n")
 
 
 if __name__ == "__main__":

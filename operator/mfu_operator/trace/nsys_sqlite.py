@@ -267,7 +267,7 @@ class _Reader:
         return names
 
     def _has_texts(self) -> bool:
-        """Whether any range has a text of its own: since 2023 most have a string id only."""
+        """Whether any range has a text of its own: in many exports all have string ids."""
         if "text" not in self._tables["NVTX_EVENTS"]:
             return False
         found = self._connection.execute("SELECT EXISTS (SELECT 1 FROM NVTX_EVENTS WHERE text NOT NULL)")
