@@ -1,11 +1,11 @@
 """Reads `kernels.tsv`: what a kernel does, and whether it used tensor cores."""
 
-import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from mfu_operator.model.account import PARTS
+from mfu_operator.trace.names import NamePattern, compiled
 
 OTHER = "other"
 UNKNOWN = "unknown"
@@ -27,7 +27,7 @@ class KernelRule:
 
     column: str
     verdict: str
-    pattern: re.Pattern[str]
+    pattern: NamePattern
     example: str
 
 
@@ -36,9 +36,7 @@ def rules() -> tuple[KernelRule, ...]:
     """The table, in the order in which rules are tried."""
     text = Path(__file__).with_name("kernels.tsv").read_text(encoding="utf-8")
     rows = (line.split("\t") for line in text.splitlines() if line and not line.startswith("#"))
-    return tuple(
-        KernelRule(column, verdict, re.compile(pattern), example) for column, verdict, pattern, example in rows
-    )
+    return tuple(KernelRule(column, verdict, compiled(pattern), example) for column, verdict, pattern, example in rows)
 
 
 @cache
@@ -49,7 +47,7 @@ def _column(column: str) -> tuple[KernelRule, ...]:
 def rule_for(column: str, name: str) -> KernelRule | None:
     """The first rule of `column` (category, tensor, format) that matches."""
     told = name[:TELLING]
-    return next((rule for rule in _column(column) if rule.pattern.search(told)), None)
+    return next((rule for rule in _column(column) if rule.pattern.matches(told)), None)
 
 
 @cache

@@ -16,9 +16,9 @@ WORLD_SIZE_NAMES = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS")
 WORST_SEVERITY = 2
 """ENUM_DIAGNOSTIC_SEVERITY_LEVEL: 0 unknown, 1 information, 2 warning, 3 error."""
 
-PRIVILEGES = re.compile(r"insufficient.?privilege|CUPTI_ERROR|permission.*(CUDA|GPU)|no CUDA events collected", re.I)
-DROPPED = re.compile(r"\b(drop(ped)?|lost|discarded|overflow\w*)\b", re.I)
-IN_DOUBT = re.compile(r"\b(incomplete|missing|might (not )?have)\b", re.I)
+PRIVILEGES = r"(?i)insufficient.?privilege|CUPTI_ERROR|permission.*(CUDA|GPU)|no CUDA events collected"
+DROPPED = r"(?i)\b(drop(ped)?|lost|discarded|overflow\w*)\b"
+IN_DOUBT = r"(?i)\b(incomplete|missing|might (not )?have)\b"
 RECORDS_DROPPED = "nsys reports dropped records"
 
 
@@ -53,8 +53,8 @@ def read_about(connection: sqlite3.Connection, tables: Tables) -> About:
         gpus=_gpu_names(connection, tables) if own else _gpus(connection, tables),
         own_gpus=own,
         warnings=_warnings(diagnostics),
-        device_tracing_failed=any(PRIVILEGES.search(text) for text in diagnostics),
-        incomplete=RECORDS_DROPPED if any(DROPPED.search(text) for text in diagnostics) else None,
+        device_tracing_failed=any(re.search(PRIVILEGES, text) for text in diagnostics),
+        incomplete=RECORDS_DROPPED if any(re.search(DROPPED, text) for text in diagnostics) else None,
     )
 
 
@@ -93,11 +93,11 @@ def _diagnostics(connection: sqlite3.Connection, tables: Tables) -> list[str]:
 def _warnings(diagnostics: list[str]) -> tuple[str, ...]:
     """Fixed sentences: the messages' own text may hold paths and arguments."""
     found = []
-    if any(PRIVILEGES.search(text) for text in diagnostics):
+    if any(re.search(PRIVILEGES, text) for text in diagnostics):
         found.append("nsys could not record device activity (privileges or CUPTI); grant them to the profiled process")
-    if any(DROPPED.search(text) for text in diagnostics):
+    if any(re.search(DROPPED, text) for text in diagnostics):
         found.append(RECORDS_DROPPED)
-    if any(IN_DOUBT.search(text) for text in diagnostics):
+    if any(re.search(IN_DOUBT, text) for text in diagnostics):
         found.append("nsys is not sure that it collected every record")
     return tuple(found)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from mfu_operator.model.trace import Flags, Spans
 from mfu_operator.trace.distinct import used
+from mfu_operator.trace.names import ANY_CASE, NamePattern, compiled
 
 TRANSPARENT = "-"
 
@@ -20,7 +21,7 @@ class NameRule:
 
     where: str
     meaning: str
-    pattern: re.Pattern[str]
+    pattern: NamePattern
     example: str
 
 
@@ -30,15 +31,21 @@ def rules() -> tuple[NameRule, ...]:
     text = Path(__file__).with_name("range_names.tsv").read_text(encoding="utf-8")
     rows = (line.split("\t") for line in text.splitlines() if line and not line.startswith("#"))
     return tuple(
-        NameRule(where, meaning, re.compile(pattern, re.I), example) for where, meaning, pattern, example in rows
+        NameRule(where, meaning, compiled(ANY_CASE + pattern.removeprefix(ANY_CASE)), example)
+        for where, meaning, pattern, example in rows
     )
+
+
+@cache
+def _rules_of(where: str) -> tuple[NameRule, ...]:
+    return tuple(rule for rule in rules() if rule.where == where)
 
 
 @cache
 def meaning(where: str, name: str) -> str | None:
     """What `name` means among names of `where` (range, cuda, os); None where no rule knows it."""
-    for rule in rules():
-        if rule.where == where and rule.pattern.search(name):
+    for rule in _rules_of(where):
+        if rule.pattern.matches(name):
             return None if rule.meaning == TRANSPARENT else rule.meaning
     return None
 

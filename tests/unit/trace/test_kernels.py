@@ -13,7 +13,7 @@ def real_names() -> list[tuple[float, str]]:
     return [(float(row[0]), row[3]) for row in rows]
 
 
-@pytest.mark.parametrize("rule", kernels.rules(), ids=lambda rule: f"{rule.column} {rule.pattern.pattern[:40]}")
+@pytest.mark.parametrize("rule", kernels.rules(), ids=lambda rule: f"{rule.column} {rule.pattern.regex.pattern[:40]}")
 def test_every_rule_is_the_first_to_match_its_example(rule: kernels.KernelRule) -> None:
     assert kernels.rule_for(rule.column, rule.example) == rule
 

@@ -4,9 +4,11 @@ from mfu_operator.trace import range_names
 from mfu_operator.trace.steps import PATTERNS
 
 
-@pytest.mark.parametrize("rule", range_names.rules(), ids=lambda rule: f"{rule.where} {rule.pattern.pattern[:40]}")
+@pytest.mark.parametrize(
+    "rule", range_names.rules(), ids=lambda rule: f"{rule.where} {rule.pattern.regex.pattern[:40]}"
+)
 def test_every_rule_is_the_first_to_match_its_example(rule: range_names.NameRule) -> None:
-    first = next(one for one in range_names.rules() if one.where == rule.where and one.pattern.search(rule.example))
+    first = next(one for one in range_names.rules() if one.where == rule.where and one.pattern.matches(rule.example))
     assert first == rule
 
 
