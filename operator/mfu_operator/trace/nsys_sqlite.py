@@ -21,6 +21,9 @@ from mfu_operator.trace.range_names import mean, select
 FETCH_ROWS = 200_000
 """Rows turned into columns at a time: 25 MB for the widest query."""
 
+LEAST_LIMIT_BYTES = 1 << 20
+"""No text is longer than its file: a damaged one that claims so is refused before it fills the memory."""
+
 PUSH_POP, START_END = 59, 60
 OF_ONE_CALL = (b"op_id = ", b"seq = ", b"sizes = ", b"input_op_ids = ")
 """After an operator's name and a comma in the ranges of torch.autograd.profiler.emit_nvtx."""
@@ -65,6 +68,7 @@ class _connect:  # noqa: N801 - reads as the verb it is
 
     def __init__(self, path: Path) -> None:
         self._connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
+        self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max(path.stat().st_size, LEAST_LIMIT_BYTES))
         self._connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
 
     def __enter__(self) -> sqlite3.Connection:

@@ -1,5 +1,6 @@
 """What is known of real traces, from those who recorded them or by measurement."""
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,29 @@ def test_loader_workers_from_four_to_none_starve_the_input_by_58_ms() -> None:
     delta = {part: round(value / 1e6, 2) for part, value in found.difference.account_ns.items()}
     assert (delta["idleInput"], delta["compute"], delta["h2d"]) == (58.54, -1.28, -1.18)
     assert found.difference.step_ns == pytest.approx(sum(found.difference.account_ns.values()))
+
+
+def unmarked(name: str, folder: Path) -> Path:
+    """The trace as a profiler without a schedule would have written it: no step is marked."""
+    text = gzip.decompress((TRACES / f"kineto/{name}.json.gz").read_bytes())
+    path = folder / name
+    path.write_bytes(text.replace(b'"ProfilerStep#', b'"SomethingElse#'))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("now", "baseline", "bottleneck"),
+    [
+        ("resnet50_workers0_a", "resnet50_workers4_a", "InputStarved"),
+        ("resnet50_workers0_a", "resnet50_workers4_b", "InputStarved"),
+        ("resnet50_workers4_a", "resnet50_workers4_b", None),
+        ("resnet50_workers4_b", "resnet50_workers4_a", None),
+    ],
+)
+def test_the_same_is_found_where_no_step_is_marked(
+    now: str, baseline: str, bottleneck: str | None, tmp_path: Path
+) -> None:
+    assert analyze([unmarked(now, tmp_path)], [unmarked(baseline, tmp_path)]).diagnosis.bottleneck == bottleneck
 
 
 def test_the_same_configuration_twice_has_no_bottleneck() -> None:
