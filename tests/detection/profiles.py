@@ -14,10 +14,36 @@ Mask = NDArray[np.bool_]
 
 EVERY_S = 30.0
 CHECKPOINT_EVERY = 60
-"""Scrapes between checkpoints. The job exports its phase, and the label comes one scrape late: one deep dip counts."""
+"""Scrapes from one checkpoint to the next."""
 
-CHECKPOINT_GATED = 2
-"""Scrapes that are labelled checkpoint after it."""
+CHECKPOINT_SCRAPES = 3
+"""Scrapes that see a checkpoint, at a third of the speed."""
+
+
+@dataclass(frozen=True)
+class Labels:
+    """How the exported phase follows the checkpoints.
+
+    late: scrapes by which the label comes and goes late. missing: checkpoints are never labelled. stuck: share of
+    labels that stay until the next checkpoint. exported: False where the job says no phase at all.
+    """
+
+    name: str
+    late: int = 1
+    missing: bool = False
+    stuck: float = 0.0
+    exported: bool = True
+
+
+USUAL = Labels("label 30 s late")
+LABELS = (
+    Labels("perfect label", late=0),
+    Labels("label 60 s late", late=2),
+    Labels("label 120 s late", late=4),
+    Labels("checkpoints never labelled", missing=True),
+    Labels("one label in ten stuck", stuck=0.1),
+    Labels("no phase exported", exported=False),
+)
 
 
 @dataclass(frozen=True)
@@ -55,11 +81,26 @@ class Reading:
     restarted: Mask
 
 
+@dataclass(frozen=True)
+class Recorded:
+    """Baselines as recorded: the error of m0 (as d), s_w, s_b, and the pooled variance of `per_block` readings' medians
+    with its degrees of freedom. Arrays are per job."""
+
+    runs: int
+    offset: Floats
+    within: Floats
+    between: Floats
+    block_variance: Floats
+    freedom: int
+    per_block: int
+
+
 class Jobs:
     """Many jobs of one profile, scrape by scrape. `loss_at` adds a sustained loss to each from one moment on."""
 
-    def __init__(self, profile: Profile, count: int, rng: np.random.Generator) -> None:
-        self.profile, self.count, self.rng = profile, count, rng
+    def __init__(self, profile: Profile, count: int, rng: np.random.Generator, labels: Labels = USUAL) -> None:
+        self.profile, self.count, self.rng, self.labels = profile, count, rng, labels
+        self.stuck = np.zeros(count, dtype=bool)
         self.level = rng.normal(0, profile.between, count)
         self.drift = rng.normal(0, profile.slow, count)
         self.age = np.full(count, 10_000)
@@ -85,15 +126,25 @@ class Jobs:
         self.age += 1
         self.scrape += 1
         within = self.scrape % CHECKPOINT_EVERY
-        observed[within == 0] += 1.0
-        return Reading(observed, (within == 0) | (within > CHECKPOINT_GATED), restarted)
+        observed[within < CHECKPOINT_SCRAPES] += 1.0
+        return Reading(observed, ~self._labelled(within), restarted)
 
-    def recorded(self, runs: int = 5, hours: float = 3.0) -> tuple[Floats, Floats, Floats, Floats]:
-        """What recording K runs gives for each job: error of m0 (as d), s_w, s_b, s_slow; blocks are 15 minutes."""
+    def _labelled(self, within: NDArray[np.int64]) -> Mask:
+        labels = self.labels
+        if labels.missing or not labels.exported:
+            return np.zeros(self.count, dtype=bool)
+        if labels.stuck:
+            self.stuck[within == labels.late] = False
+            begins = np.flatnonzero(within == labels.late)
+            self.stuck[begins] = self.rng.random(len(begins)) < labels.stuck
+        return ((within >= labels.late) & (within < labels.late + CHECKPOINT_SCRAPES)) | self.stuck
+
+    def recorded(self, runs: int = 5, hours: float = 3.0) -> "Recorded":
+        """What recording `runs` runs of so many hours shows of each job; blocks are 15 minutes."""
         p = self.profile
         per_block = round(900 / EVERY_S)
         blocks = round(hours * 3600 / 900)
-        medians, mads, squares = [], [], []
+        medians, mads, variances = [], [], []
         for _ in range(runs):
             values = np.empty((self.count, blocks * per_block))
             drift = self.rng.normal(0, p.slow, self.count)
@@ -105,12 +156,15 @@ class Jobs:
             medians.append(middle)
             mads.append(1.4826 * np.median(np.abs(values - middle[:, None]), axis=1))
             block = np.median(values.reshape(self.count, blocks, per_block), axis=2)
-            squares.append(np.var(block, axis=1, ddof=1))
-        return (
-            np.median(medians, axis=0),
-            np.median(mads, axis=0),
-            np.std(medians, axis=0, ddof=1),
-            np.sqrt(np.mean(squares, axis=0)),
+            variances.append(np.var(block, axis=1, ddof=1))
+        return Recorded(
+            runs=runs,
+            offset=np.median(medians, axis=0),
+            within=np.median(mads, axis=0),
+            between=np.std(medians, axis=0, ddof=1),
+            block_variance=np.mean(variances, axis=0),
+            freedom=runs * (blocks - 1),
+            per_block=per_block,
         )
 
     def _noise(self, count: int) -> Floats:

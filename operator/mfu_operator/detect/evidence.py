@@ -24,6 +24,12 @@ median adds nothing to the length of a dip."""
 _MOST_SMOOTHED = 15
 """… of at most so many readings: more cost time in a fleet that is scraped every second."""
 
+_INDEPENDENT_SHARE = 0.05
+"""The mean loss counts one reading every 30 s (of 10 min) at most: a gauge that is scraped more often repeats itself."""
+
+_MEAN_CUT = 3.0
+"""In the mean each loss is cut at three scales around what it is compared with: one wild reading is no level."""
+
 _LONGEST_STEP_SHARE = 0.25
 """One reading counts for at most 2.5 of 10 minutes, however long nothing was heard before it."""
 
@@ -61,7 +67,8 @@ class State(NamedTuple):
     evidence_s, contradiction_s and recover_s are the clipped sums for a loss, for signals that contradict each other,
     and for a recovery; unusual_s counts readings in another unit. Of after_s seconds since the alarm, beyond_s were
     beyond the tolerance. window holds (time, least loss, worst loss) of the readings that are smoothed over; stride and
-    skipped thin out `losses`.
+    skipped thin out `losses`. cut_sum and counted are the sum and number of the cut losses since the onset and, after
+    the alarm, within the span that confirms.
     """
 
     reading_s: float | None = None
@@ -85,6 +92,8 @@ class State(NamedTuple):
     losses: tuple[float, ...] = ()
     stride: int = 1
     skipped: int = 0
+    cut_sum: float = 0.0
+    counted: float = 0.0
     contradiction_s: float = 0.0
     contradicting: tuple[Signal, Signal] | None = None
     unusual_s: float = 0.0
@@ -148,9 +157,18 @@ def alarm_after_s(state: State, detection: Detection) -> float:
 
 
 def smallest_visible_loss(tolerance: Tolerance, alarm_s: float, detection: Detection) -> float:
-    """The relative loss that gathers `alarm_s` of evidence within 1.5 times the horizon: about κ + g/2."""
+    """The relative loss that gathers `alarm_s` of evidence within 1.5 times the horizon, and is told from noise by then:
+    about κ + g/2."""
     rate = alarm_s / (1.5 * detection.sustain_s)
-    return -math.expm1(-(tolerance.kappa + tolerance.scale * rate))
+    beyond = max(tolerance.scale * rate, tolerance.told_from_noise(1.5 / _INDEPENDENT_SHARE))
+    return -math.expm1(-(tolerance.kappa + beyond))
+
+
+def is_told_from_noise(state: State, kappa: float, tolerance: Tolerance) -> bool:
+    """Whether the mean loss lies so far beyond `kappa` that its readings do not say so by chance."""
+    if state.counted <= 0:
+        return False
+    return state.cut_sum / state.counted >= kappa + tolerance.told_from_noise(state.counted)
 
 
 def advance(
@@ -223,7 +241,7 @@ def _restarted(state: State) -> State:
 
 
 def _without_evidence(state: State) -> State:
-    return replace(state, evidence_s=0.0, onset_s=None, losses=(), stride=1, skipped=0)
+    return replace(state, evidence_s=0.0, onset_s=None, losses=(), stride=1, skipped=0, cut_sum=0.0, counted=0.0)
 
 
 def _standing_still(state: State, time_s: float, baseline: Baseline, detection: Detection) -> State:
@@ -355,11 +373,25 @@ def _collect(
     if state.onset_s is None:
         state = replace(state, onset_s=_begin_s(state, now_s, step_s, tolerance))
     state = replace(_with_loss(state, loss), evidence_s=evidence_s, bad_since_s=None)
+    state = _with_mean(state, loss, step_s, tolerance, detection)
     if state.alarmed:
         return _after_alarm(state, now_s, smoothed, worst, step_s, tolerance, detection)
-    if evidence_s < alarm_s:
+    if evidence_s < alarm_s or not is_told_from_noise(state, tolerance.kappa, tolerance):
         return state
-    return replace(state, alarmed=True, after_s=0.0, beyond_s=0.0, confirmed=False, recover_s=0.0, recovered_at_s=None)
+    state = _new_span(state)
+    return replace(state, alarmed=True, confirmed=False, recover_s=0.0, recovered_at_s=None)
+
+
+def _with_mean(state: State, loss: float, step_s: float, tolerance: Tolerance, detection: Detection) -> State:
+    weight = min(1.0, step_s / (_INDEPENDENT_SHARE * detection.sustain_s))
+    centre = tolerance.confirm_kappa if state.alarmed else tolerance.kappa
+    reach = _MEAN_CUT * tolerance.scale
+    cut = max(centre - reach, min(centre + reach, loss))
+    return replace(state, cut_sum=state.cut_sum + weight * cut, counted=state.counted + weight)
+
+
+def _new_span(state: State) -> State:
+    return replace(state, after_s=0.0, beyond_s=0.0, cut_sum=0.0, counted=0.0)
 
 
 def _after_alarm(
@@ -372,21 +404,22 @@ def _after_alarm(
     detection: Detection,
 ) -> State:
     """Towards Confirmed and towards Recovered. Confirmation looks at one whole span after the other."""
-    after_s = state.after_s + step_s
-    beyond_s = state.beyond_s + (step_s if loss > tolerance.confirm_kappa else 0.0)
-    confirmed = state.confirmed
-    if not confirmed and after_s >= detection.confirm_s:
-        confirmed = beyond_s >= _CONFIRM_SHARE * after_s
-        if not confirmed:
-            after_s = beyond_s = 0.0
+    beyond_s = step_s if loss > tolerance.confirm_kappa else 0.0
+    state = replace(state, after_s=state.after_s + step_s, beyond_s=state.beyond_s + beyond_s)
+    if not state.confirmed and state.after_s >= detection.confirm_s:
+        state = replace(state, confirmed=True) if _confirms(state, tolerance) else _new_span(state)
     rate = (tolerance.kappa / 2 - worst) / tolerance.scale
     recover_s = _added(state.recover_s, rate, step_s, detection.recover_s)
-    if recover_s >= detection.recover_s:
-        state = _without_evidence(state)
-        return replace(
-            state, alarmed=False, after_s=0.0, beyond_s=0.0, confirmed=False, recover_s=0.0, recovered_at_s=now_s
-        )
-    return replace(state, after_s=after_s, beyond_s=beyond_s, confirmed=confirmed, recover_s=recover_s)
+    if recover_s < detection.recover_s:
+        return replace(state, recover_s=recover_s)
+    state = _new_span(_without_evidence(state))
+    return replace(state, alarmed=False, confirmed=False, recover_s=0.0, recovered_at_s=now_s)
+
+
+def _confirms(state: State, tolerance: Tolerance) -> bool:
+    """Most of the span lies beyond what confirming asks for, and its mean does by more than chance."""
+    most = state.beyond_s >= _CONFIRM_SHARE * state.after_s
+    return most and is_told_from_noise(state, tolerance.confirm_kappa, tolerance)
 
 
 def _added(sum_s: float, rate: float, step_s: float, most_s: float) -> float:

@@ -167,6 +167,8 @@ def _healthy(state: State, baseline: Baseline, tolerance: Tolerance, limit_s: fl
     text = _measured(state, baseline, tolerance, "")
     if state.evidence_s > 0:
         text += f"; {_progress(state.evidence_s, limit_s)} of evidence for a loss"
+    if state.evidence_s >= limit_s:
+        text += ", whose mean is not yet told from the readings' own noise"
     return text + (f"; gated: {_gates(state)}" if state.gates else "")
 
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from statistics import median, stdev
+from statistics import fmean, median, stdev
 
 from mfu_operator.model.baseline import Detection, Spread
 
@@ -24,11 +24,18 @@ WIDEST = 0.5
 """A job at half its speed has regressed, whatever its noise."""
 
 LEVEL_SIGMAS = 4.5
-"""Tolerance in standard deviations of the level: between runs and slow drift, both outlast the horizon, so no
-averaging within it helps, and a fleet of thousands of jobs sees every one of them for a year."""
+"""Tolerance in standard deviations of the level: between runs and slow drift. Both outlast the horizon, so no averaging
+within it helps. The readings' own noise is asked for on top (told_from_noise), and shrinks with their number."""
 
 CONFIRM_SIGMAS = 5.5
 """… and for a loss to be confirmed: an alarm tells a person, a proposal acts on a repository."""
+
+NOISE_SIGMAS = 3.0
+"""The mean loss since the onset must lie so many of its own standard errors beyond the tolerance …"""
+
+NOISE_SIGMAS_PER_TOLERANCE = 3.75
+"""… and so many times s_w/κ where the noise is as large as the tolerance: there chance alone keeps evidence from falling
+back to nothing, and tries again and again. Both by simulation (tests/detection)."""
 
 SMALLEST_SCALE = 0.005
 """Evidence is full at one scale beyond the tolerance. Narrower, a quiet job would alarm on a hair."""
@@ -38,6 +45,9 @@ SMOOTHED_SHARE = 0.6
 
 MAD_TO_SIGMA = 1.4826
 """1/Φ⁻¹(3/4): the median absolute deviation of a normal distribution in standard deviations."""
+
+MEDIAN_VARIANCE = math.pi / 2
+"""Variance of the median of n normal values, in σ²/n."""
 
 FEWEST_RUNS = 3
 UNSEEN_RUNS_TOLERANCE = 0.05
@@ -57,7 +67,8 @@ class Tolerance:
     """How far a reading may be from the level.
 
     ratio is the relative loss of speed that is tolerated (0.05: 5 %), kappa = −ln(1 − ratio) the same on the scale of
-    d, scale what a loss beyond kappa is divided by. too_noisy: the spread asks for more than may be tolerated.
+    d, scale what a loss beyond kappa is divided by, noise the readings' own s_w. too_noisy: the spread asks for more
+    than may be tolerated.
     level_sigma is s_lvl, the standard deviation of a healthy run's level. confirm_ratio and confirm_kappa are what a
     loss must exceed to be confirmed: at least the same, 5.5·s_lvl, and 5 % where the baseline is of fewer than three
     runs and no tolerance is declared.
@@ -66,10 +77,16 @@ class Tolerance:
     ratio: float
     kappa: float
     scale: float
+    noise: float
     level_sigma: float
     too_noisy: bool
     confirm_ratio: float
     confirm_kappa: float
+
+    def told_from_noise(self, readings: float) -> float:
+        """How far beyond kappa (on the scale of d) the mean of so many readings must lie to be no chance."""
+        sigmas = max(NOISE_SIGMAS, NOISE_SIGMAS_PER_TOLERANCE * self.noise / self.kappa)
+        return sigmas * self.noise / math.sqrt(max(readings, 1.0))
 
 
 def level_sigma(spread: Spread) -> float:
@@ -100,6 +117,7 @@ def tolerance_of(spread: Spread, detection: Detection) -> Tolerance:
         ratio=ratio,
         kappa=-math.log1p(-ratio),
         scale=max(SMALLEST_SCALE, SMOOTHED_SHARE * spread.within),
+        noise=spread.within,
         level_sigma=sigma,
         too_noisy=needed > largest,
         confirm_ratio=confirm,
@@ -113,8 +131,16 @@ def mad_sigma(values: Sequence[float]) -> float:
     return MAD_TO_SIGMA * median(abs(value - centre) for value in values)
 
 
-def block_medians(points: Iterable[tuple[float, float]], block_s: float) -> list[float]:
-    """Medians of consecutive blocks of (time_s, value) points, oldest first, without a last one under half full."""
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The median of some consecutive readings, and how many they are."""
+
+    middle: float
+    readings: int
+
+
+def blocks_of(points: Iterable[tuple[float, float]], block_s: float) -> list[Block]:
+    """Consecutive blocks of (time_s, value) points, oldest first, without a last one under half full."""
     blocks: dict[int, list[float]] = {}
     start = None
     end = 0.0
@@ -124,32 +150,51 @@ def block_medians(points: Iterable[tuple[float, float]], block_s: float) -> list
         blocks.setdefault(int(end // block_s), []).append(value)
     if len(blocks) > 1 and end % block_s < block_s / 2:
         blocks.pop(int(end // block_s))
-    return [median(values) for _, values in sorted(blocks.items())]
+    return [Block(median(values), len(values)) for _, values in sorted(blocks.items())]
 
 
 def spread_of(runs: Sequence[Sequence[tuple[float, float]]], block_s: float) -> Spread:
     """The spread of K runs, each given as (time_s, ln x) points, oldest first and not empty.
 
     s_w is the median over runs of the MAD's sigma, s_b the standard deviation of the run medians (None for K = 1),
-    s_slow the pooled standard deviation of block medians within runs (the prior where no run has two blocks).
+    s_slow the drift that the block medians within runs show (the prior where no run has two blocks).
     """
     logs = [[value for _, value in run] for run in runs]
     medians = [median(values) for values in logs]
+    within = median(mad_sigma(values) for values in logs)
     return Spread(
-        within=median(mad_sigma(values) for values in logs),
+        within=within,
         between=stdev(medians) if len(medians) > 1 else None,
-        slow=_drift([block_medians(run, block_s) for run in runs]),
+        slow=_drift([blocks_of(run, block_s) for run in runs], within),
         runs=len(runs),
     )
 
 
-def _drift(groups: Sequence[Sequence[float]]) -> float:
-    """Pooled standard deviation of block medians within runs, shrunk towards the prior as s_b is: a short recording has
-    two blocks or none. Each deviation is cut at three robust ones: one crash or late warm-up is no drift."""
-    deviations = [value - median(group) for group in groups if len(group) > 1 for value in group]
-    freedom = sum(len(group) - 1 for group in groups if len(group) > 1)
+def drift_sigma(variance: float, freedom: float, noise: float) -> float:
+    """s_slow of block medians whose pooled variance is `variance` with `freedom` degrees of freedom.
+
+    `noise` is what readings alone would make of it, (π/2)·s_w²/n. What is left is drift, known to within
+    (noise + prior²)·√(2/freedom); it and the prior weigh as sure as they are, and drift that is surely more than the
+    prior counts whole. Then the prior counts as PRIOR_RUNS more blocks, as it does for s_b.
+    """
+    prior = PRIOR_BETWEEN**2
+    unsure = (noise + prior) * math.sqrt(2 / freedom) if freedom > 0 else math.inf
+    seen = max(0.0, variance - noise)
+    trust = 1 / (1 + (unsure / prior) ** 2)
+    drift = max(trust * seen + (1 - trust) * prior, seen - unsure)
+    return math.sqrt((PRIOR_RUNS * prior + freedom * drift) / (PRIOR_RUNS + freedom))
+
+
+def _drift(groups: Sequence[Sequence[Block]], within: float) -> float:
+    """Pooled over runs. Each block's deviation is cut at three robust ones: one crash or late warm-up is no drift."""
+    runs = [group for group in groups if len(group) > 1]
+    deviations = [block.middle - median(one.middle for one in group) for group in runs for block in group]
+    freedom = len(deviations) - len(runs)
+    if freedom <= 0:
+        return PRIOR_BETWEEN
     most = math.inf
     if len(deviations) >= _FEWEST_TO_CUT:
         most = _CUT * MAD_TO_SIGMA * median(abs(deviation) for deviation in deviations)
     squares = sum(min(abs(deviation), most) ** 2 for deviation in deviations)
-    return math.sqrt((PRIOR_RUNS * PRIOR_BETWEEN**2 + squares) / (PRIOR_RUNS + freedom))
+    noise = MEDIAN_VARIANCE * within**2 * fmean(1 / block.readings for group in runs for block in group)
+    return drift_sigma(squares / freedom, freedom, noise)

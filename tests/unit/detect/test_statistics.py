@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from mfu_operator.detect.statistics import block_medians, level_sigma, mad_sigma, spread_of, tolerance_of
+from mfu_operator.detect.statistics import blocks_of, drift_sigma, level_sigma, mad_sigma, spread_of, tolerance_of
 from mfu_operator.model.baseline import Detection, Spread
 
 
@@ -31,11 +31,30 @@ def test_the_robust_deviation_ignores_a_few_wild_readings() -> None:
 
 def test_blocks_tell_drift_from_noise() -> None:
     points = [(30.0 * index, 0.01 if index % 60 >= 30 else 0.0) for index in range(240)]
-    assert block_medians(points, 900) == [0.0, 0.01] * 4
-    assert spread_of([points], 900).slow == pytest.approx(0.0047, rel=0.05)
+    assert [block.middle for block in blocks_of(points, 900)] == [0.0, 0.01] * 4
+    assert spread_of([points], 900).slow == pytest.approx(0.0040, rel=0.05)
 
 
 def test_a_recording_too_short_for_drift_takes_it_from_the_prior() -> None:
     assert spread_of([[(0.0, 0.0), (2.0, 0.01)]], 900).slow == pytest.approx(0.003)
     two_blocks = [(30.0 * index, 0.02 if index >= 30 else 0.0) for index in range(60)]
     assert spread_of([two_blocks], 900).slow < 0.01
+
+
+def test_what_noise_alone_makes_of_block_medians_is_no_drift() -> None:
+    noise = 0.0066**2
+    assert drift_sigma(noise, 55, noise) == pytest.approx(0.003, rel=0.3)
+    assert drift_sigma(0.0, 55, 0.0) == pytest.approx(0.00095, rel=0.1)
+
+
+def test_drift_that_is_surely_more_than_the_prior_counts_whole() -> None:
+    assert drift_sigma(0.02**2, 11, 0.002**2) == pytest.approx(0.02, rel=0.2)
+    assert drift_sigma(0.02**2 + 0.0066**2, 55, 0.0066**2) == pytest.approx(0.02, rel=0.05)
+
+
+def test_few_noisy_readings_are_not_told_from_noise_and_many_are() -> None:
+    tolerance = tolerance_of(Spread(within=0.01, between=0.001, slow=0.001, runs=5), Detection())
+    assert tolerance.told_from_noise(1) == pytest.approx(0.03)
+    assert tolerance.told_from_noise(100) == pytest.approx(0.003)
+    noisy = tolerance_of(Spread(within=0.04, between=0.001, slow=0.001, runs=5), Detection())
+    assert noisy.told_from_noise(100) == pytest.approx(3.75 * 0.04 / noisy.kappa * 0.004)
