@@ -66,7 +66,12 @@ bench: $(INSTALLED) ## Trace analysis, timed beside its peers
 bench-fleet: $(INSTALLED) ## Ten thousand baselines on a real API server and a real Prometheus: cost, speed, restart
 	@$(BIN)/python -m tests.bench.fleet
 
-detection-figures: $(INSTALLED) ## The detection rule's figures by simulation, beside its peers
+.venv-otava/.installed: $(INSTALLED) tests/detection/otava.lock
+	@$(PYTHON) -m venv .venv-otava
+	@.venv-otava/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r tests/detection/otava.lock
+	@touch $@
+
+detection-figures: $(INSTALLED) .venv-otava/.installed ## The detection rule's figures by simulation, beside its peers
 	@$(BIN)/python -m tests.detection
 
 clean: ## Remove what the tests and tools leave in this folder

@@ -1,4 +1,4 @@
-"""Prints the figures: `python -m tests.detection [--job-months 300]`. Seeded; some minutes for 300, an hour for 3000."""
+"""Prints the figures: `python -m tests.detection [--job-months 300]`. Seeded; minutes for 300, an hour for 3000."""
 
 import argparse
 import math
@@ -22,9 +22,13 @@ from tests.detection.figures import (
 from tests.detection.profiles import LABELS, PROFILES, USUAL, Profile
 
 LOSSES = (0.03, 0.05, 0.10)
+DAYS = 6
+"""Each healthy job is watched for so long: five jobs, and five baselines, make a job-month."""
+
 PEER_MONTHS = 30
 """The peers alarm so often that thirty job-months tell their rate."""
 
+LABEL_MONTHS = 300
 OTAVA_JOBS = 20
 OTAVA_DAYS = 0.75
 """Half a job-month: Otava takes a millisecond for each look, and looks every minute."""
@@ -45,7 +49,7 @@ def main() -> None:
         _otava(profile)
         for labels in LABELS:
             make = detectors()[OURS]
-            rate = false_alarms(profile, make, min(300, options.job_months), 30, labels)
+            rate = false_alarms(profile, make, _jobs(min(LABEL_MONTHS, options.job_months)), DAYS, labels)
             found = [delay(profile, loss, make, min(500, options.jobs), labels) for loss in LOSSES]
             _row(f"{OURS}, {labels.name}", rate, found)
         _limit(profile, "physical limit, 1 in 10,000 job-years", 1e-4)
@@ -55,8 +59,12 @@ def main() -> None:
 
 
 def _measured(profile: Profile, make: Make, months: int, jobs: int) -> tuple[Rate, list[Delay]]:
-    rate = false_alarms(profile, make, months, 30)
+    rate = false_alarms(profile, make, _jobs(months), DAYS)
     return rate, [delay(profile, loss, make, jobs) for loss in LOSSES]
+
+
+def _jobs(months: int) -> int:
+    return round(months * 30 / DAYS)
 
 
 def _otava(profile: Profile) -> None:

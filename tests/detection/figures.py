@@ -100,9 +100,7 @@ def otava_delay(profile: Profile, loss: float, jobs: int, seed: int = SEED) -> D
 
 def otava_false_alarms(profile: Profile, jobs: int, days: float, seed: int = SEED + 1) -> Rate:
     """The same for Apache Otava, asked every minute."""
-    return Rate(
-        otava.false_alarms(Jobs(profile, jobs, np.random.default_rng(seed)), days), None, jobs * days / 30
-    )
+    return Rate(otava.false_alarms(Jobs(profile, jobs, np.random.default_rng(seed)), days), None, jobs * days / 30)
 
 
 def physical_limit_min(profile: Profile, loss: float = 0.05, null: float = 0.02, per_year: float = 1e-4) -> float:
@@ -128,9 +126,7 @@ def _information(profile: Profile, apart: float) -> float:
     return float(np.sum(density * (log_density - moved)) / np.sum(density))
 
 
-def _prepared(
-    profile: Profile, make: Make, count: int, labels: Labels, seed: int
-) -> tuple[Jobs, Detector, Floats]:
+def _prepared(profile: Profile, make: Make, count: int, labels: Labels, seed: int) -> tuple[Jobs, Detector, Floats]:
     jobs = Jobs(profile, count, np.random.default_rng(seed), labels)
     recorded = jobs.recorded(RUNS)
     return jobs, make(recorded, labels), recorded.offset

@@ -1,4 +1,4 @@
-"""Apache Otava over series of one value a minute, asked again every minute. Run by an interpreter that has apache-otava:
+"""Apache Otava over series of one value a minute, asked every minute. Run by an interpreter that has apache-otava:
 
     otava_worker.py SERIES.npy ALARMS.npy first|all
 

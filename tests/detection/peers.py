@@ -79,7 +79,7 @@ class PrometheusRule:
 
 
 class AveragedRule:
-    """`avg_over_time(x[10m]) < 0.97 * baseline`, for 5 minutes: what people write once single readings are too noisy."""
+    """`avg_over_time(x[10m]) < 0.97 * baseline`, for 5 minutes: what people write where readings are noisy."""
 
     def __init__(self, count: int, loss: float = 0.03, over_s: float = 600.0, for_s: float = 300.0) -> None:
         self._least = 1 - loss

@@ -62,4 +62,4 @@ def test_no_healthy_job_is_confirmed_in_thirty_job_months(profile: Profile) -> N
 
 
 def test_the_physical_limit_is_that_of_a_sequential_test() -> None:
-    assert [round(physical_limit_min(profile), 1) for profile in PROFILES] == [0.4, 3.7, 17.5]
+    assert [round(physical_limit_min(profile), 1) for profile in PROFILES] == [0.7, 4.7, 18.4]

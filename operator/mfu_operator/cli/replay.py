@@ -28,6 +28,9 @@ from mfu_operator.model.baseline import Baseline, BaselineSpec, Level, MetricsSo
 from mfu_operator.ports import Credentials
 
 _SIGNALS = {"mfu": Signal.MFU, "throughput": Signal.THROUGHPUT, "step-time": Signal.STEP_TIME}
+_EVENTS = ("Regressed", "Confirmed", "Recovered", "NoData")
+"""What the JSON's events may be; spans that were not comparable are in its summary."""
+
 _FINEST_S = 15.0
 _MOST_POINTS = 10_000
 _TOKEN_VARIABLE = "MFU_PROMETHEUS_TOKEN"
@@ -154,7 +157,7 @@ def _told(spec: BaselineSpec, history: History, signal: Signal, recorded_s: floa
 def _as_json(story: Story) -> dict[str, Any]:
     return {
         "schemaVersion": 1,
-        "events": [_event(story, said) for said in story.replayed.said],
+        "events": [_event(story, said) for said in story.replayed.said if said.event in _EVENTS],
         "summary": _summary(story),
     }
 
@@ -190,6 +193,11 @@ def _summary(story: Story) -> dict[str, Any]:
         "confirmed": events.count("Confirmed"),
         "recovered": events.count("Recovered"),
         "noData": events.count("NoData"),
+        "notComparable": [
+            {"time": story.history.written(said.time_s), "message": said.message}
+            for said in story.replayed.said
+            if said.event == "NotComparable"
+        ],
         "verdict": str(last.verdict) if last else "NoData",
         "reason": last.reason if last else "NoReadings",
     }

@@ -25,7 +25,7 @@ _MOST_SMOOTHED = 15
 """… of at most so many readings: more cost time in a fleet that is scraped every second."""
 
 _INDEPENDENT_SHARE = 0.05
-"""The mean loss counts one reading every 30 s (of 10 min) at most: a gauge that is scraped more often repeats itself."""
+"""The mean loss counts a reading every 30 s (of 10 min) at most: scraped more often, a gauge repeats itself."""
 
 _MEAN_CUT = 3.0
 """In the mean each loss is cut at three scales around what it is compared with: one wild reading is no level."""
@@ -68,7 +68,7 @@ class State(NamedTuple):
     and for a recovery; unusual_s counts readings in another unit. Of after_s seconds since the alarm, beyond_s were
     beyond the tolerance. window holds (time, least loss, worst loss) of the readings that are smoothed over; stride and
     skipped thin out `losses`. cut_sum and counted are the sum and number of the cut losses since the onset and, after
-    the alarm, within the span that confirms.
+    the alarm, within the span that confirms. The level was taken from readings up to level_until_s (None: from others).
     """
 
     reading_s: float | None = None
@@ -80,6 +80,7 @@ class State(NamedTuple):
     step_moved_s: float | None = None
     arming: bool = True
     arming_since_s: float | None = None
+    level_until_s: float | None = None
     good_s: float = 0.0
     bad_since_s: float | None = None
     gates: frozenset[Gate] = frozenset()
@@ -121,9 +122,14 @@ def replace(state: State, **changes: Any) -> State:
     return state._replace(**changes)
 
 
-def initial() -> State:
-    """The state before the first reading."""
-    return State()
+def initial(level_until_s: float | None = None) -> State:
+    """The state before the first reading.
+
+    Args:
+        level_until_s: where the level is that of these very readings up to a moment: a run that has not held it once by
+            then is still starting, however long that takes.
+    """
+    return State(level_until_s=level_until_s)
 
 
 def resumed(alarmed: bool, onset_s: float | None) -> State:
@@ -157,8 +163,8 @@ def alarm_after_s(state: State, detection: Detection) -> float:
 
 
 def smallest_visible_loss(tolerance: Tolerance, alarm_s: float, detection: Detection) -> float:
-    """The relative loss that gathers `alarm_s` of evidence within 1.5 times the horizon, and is told from noise by then:
-    about κ + g/2."""
+    """The relative loss that gathers `alarm_s` of evidence, and is told from noise, within 1.5 times the horizon: about
+    κ + g/2."""
     rate = alarm_s / (1.5 * detection.sustain_s)
     beyond = max(tolerance.scale * rate, tolerance.told_from_noise(1.5 / _INDEPENDENT_SHARE))
     return -math.expm1(-(tolerance.kappa + beyond))
@@ -349,7 +355,10 @@ def _arm(state: State, now_s: float, step_s: float, tolerance: Tolerance, detect
     good = _smoothed(state)[0] <= tolerance.kappa
     good_s = state.good_s + step_s if good else 0.0
     bad_since_s = None if good else now_s - step_s if state.bad_since_s is None else state.bad_since_s
-    waiting = good_s < detection.warmup_s and now_s - since_s < _ARMING_SHARE * detection.sustain_s
+    longest_s = _ARMING_SHARE * detection.sustain_s
+    if state.level_until_s is not None and not state.restarts:
+        longest_s = max(longest_s, state.level_until_s - since_s)
+    waiting = good_s < detection.warmup_s and now_s - since_s < longest_s
     gate = Gate.RESTARTING if state.restarts else Gate.STARTING
     return replace(
         state,

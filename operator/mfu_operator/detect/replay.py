@@ -63,11 +63,11 @@ def replay(
 
     Args:
         readings: oldest first.
-        baseline: level and spread.
+        baseline: level and spread; one that was recorded from these readings tells their start by it.
         detection: tolerance and horizons.
         follow: called with time and judgement after every reading.
     """
-    state = initial()
+    state = initial(baseline.recorded_at)
     teller = _Teller()
     quiet_s = max(stale_after_s(detection), _MISSED * _usual_gap(readings)) + 1.0
     gated_s = max(quiet_s, _GATED_SHARE * detection.sustain_s)

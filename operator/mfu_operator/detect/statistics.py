@@ -34,7 +34,7 @@ NOISE_SIGMAS = 3.0
 """The mean loss since the onset must lie so many of its own standard errors beyond the tolerance …"""
 
 NOISE_SIGMAS_PER_TOLERANCE = 3.75
-"""… and so many times s_w/κ where the noise is as large as the tolerance: there chance alone keeps evidence from falling
+"""… and so many times s_w/κ where the noise is as large as the tolerance: there chance keeps the evidence from falling
 back to nothing, and tries again and again. Both by simulation (tests/detection)."""
 
 SMALLEST_SCALE = 0.005
@@ -174,14 +174,14 @@ def drift_sigma(variance: float, freedom: float, noise: float) -> float:
     """s_slow of block medians whose pooled variance is `variance` with `freedom` degrees of freedom.
 
     `noise` is what readings alone would make of it, (π/2)·s_w²/n. What is left is drift, known to within
-    (noise + prior²)·√(2/freedom); it and the prior weigh as sure as they are, and drift that is surely more than the
-    prior counts whole. Then the prior counts as PRIOR_RUNS more blocks, as it does for s_b.
+    (noise + prior²)·√(2/freedom): the less sure, the more the prior counts, unless more than that was seen. Then the
+    prior counts as PRIOR_RUNS more blocks, as it does for s_b.
     """
     prior = PRIOR_BETWEEN**2
     unsure = (noise + prior) * math.sqrt(2 / freedom) if freedom > 0 else math.inf
     seen = max(0.0, variance - noise)
     trust = 1 / (1 + (unsure / prior) ** 2)
-    drift = max(trust * seen + (1 - trust) * prior, seen - unsure)
+    drift = max(trust * seen + (1 - trust) * prior, seen)
     return math.sqrt((PRIOR_RUNS * prior + freedom * drift) / (PRIOR_RUNS + freedom))
 
 

@@ -1,7 +1,9 @@
 import json
 import xml.etree.ElementTree as ElementTree
+from importlib import resources
 from pathlib import Path
 
+import jsonschema
 import pytest
 from click.testing import CliRunner
 
@@ -53,6 +55,29 @@ def test_the_events_of_a_loss_are_told_with_time_onset_and_drop(tmp_path: Path, 
     assert told["events"][0]["drop"] == pytest.approx(0.1)
     assert told["events"][2]["onset"] == told["events"][0]["onset"]
     assert (told["summary"]["regressed"], told["summary"]["verdict"]) == (1, "Healthy")
+
+
+@pytest.mark.parametrize("losses", [LOSS_AND_BACK, [0.0] * 60 + [-99.0] * 60, [0.0], []])
+def test_the_json_conforms_to_the_published_schema(tmp_path: Path, manifest: Path, losses: list[float]) -> None:
+    text = resources.files("mfu_operator.detect").joinpath("schema/replay-v1.schema.json").read_text(encoding="utf-8")
+    told = json.loads(ran(written(tmp_path, losses), "--baseline", manifest, "-o", "json"))
+    jsonschema.Draft202012Validator(json.loads(text)).validate(told)
+
+
+def test_a_series_that_switches_its_unit_is_told_in_the_summary_and_is_no_event(tmp_path: Path, manifest: Path) -> None:
+    told = json.loads(ran(written(tmp_path, [0.0] * 60 + [-99.0] * 60), "--baseline", manifest, "-o", "json"))
+    assert told["events"] == []
+    assert "another unit" in told["summary"]["notComparable"][0]["message"]
+
+
+def test_a_slow_start_of_the_very_series_that_the_level_is_of_is_its_start(tmp_path: Path, manifest: Path) -> None:
+    path = written(tmp_path, [0.2] * 60 + [0.0] * 900)
+    told = json.loads(ran(path, "--baseline", manifest, "--record", "2h", "-o", "json"))
+    assert told["events"] == []
+    assert [event["event"] for event in json.loads(ran(path, "--baseline", manifest, "-o", "json"))["events"]] == [
+        "Regressed",
+        "Recovered",
+    ]
 
 
 def test_times_are_told_as_the_series_writes_them(tmp_path: Path, manifest: Path) -> None:

@@ -43,6 +43,14 @@ def test_a_changed_mfu_formula_is_not_a_regression() -> None:
     assert "the formula of MFU changed" in judgement.message
 
 
+def test_a_changed_attention_schedule_is_not_a_regression() -> None:
+    """A longer window costs time per token; the FLOPs that MFU counts grow with it."""
+    readings = with_signals(flat(60), mfu=0.46, step_s=2.0 / 0.92, throughput=900 * 0.92)
+    assert alarm_time(readings, ALL_SIGNALS) is None
+    judgement = judged(readings, ALL_SIGNALS)
+    assert (judgement.verdict, judgement.reason) == (Verdict.NOT_COMPARABLE, "SignalsDisagree")
+
+
 def test_a_loss_that_all_signals_show_is_one() -> None:
     readings = joined(with_signals(flat(30), 0.46, 2.0, 900), with_signals(flat(12), 0.46 * 0.9, 2.0 / 0.9, 900 * 0.9))
     assert judged(readings, ALL_SIGNALS).verdict is Verdict.REGRESSED
@@ -127,6 +135,31 @@ def test_a_late_phase_label_cannot_alarm() -> None:
 def test_a_wrong_phase_label_that_is_never_taken_back_ends_in_no_data() -> None:
     judgement = judged(joined(flat(60, phase=Phase.RUNNING), flat(30, loss=0.2, phase=Phase.CHECKPOINT)))
     assert (judgement.verdict, judgement.reason) == (Verdict.NO_DATA, "Gated")
+
+
+@pytest.mark.parametrize("late_s", [30, 60, 90, 120])
+def test_a_label_that_comes_late_lets_a_whole_checkpoint_count_and_does_not_alarm(late_s: int) -> None:
+    usual = flat(28, phase=Phase.RUNNING)
+    dip = flat(2, loss=0.9, phase=Phase.RUNNING)
+    series = joined(*[part for _ in range(40) for part in (usual, dip)])
+    late = [
+        replace(reading, phase=Phase.CHECKPOINT)
+        if (reading.time_s - late_s) % (30 * MINUTE) > 28 * MINUTE and reading.time_s > 30 * MINUTE
+        else reading
+        for reading in series
+    ]
+    assert alarm_time(late) is None
+    assert alarm_time(joined(late, flat(30, loss=0.06, phase=Phase.RUNNING))) is not None
+
+
+def test_readings_whose_mean_is_not_told_from_their_noise_are_not_regressed_and_it_is_said() -> None:
+    noisy = replace(BASELINE, spread=replace(QUIET, within=0.04))
+    readings = joined(flat(60), flat(10, loss=0.045))
+    assert alarm_time(readings, noisy) is None
+    judgement = judged(joined(readings, flat(10, loss=0.045)), noisy)
+    assert judgement.verdict is Verdict.HEALTHY
+    assert judgement.message.endswith("whose mean is not yet told from the readings' own noise")
+    assert alarm_time(joined(readings, flat(180, loss=0.045)), noisy) is not None
 
 
 def test_the_same_step_number_twice_is_no_new_information() -> None:
