@@ -19,7 +19,10 @@ GRAPH_LOST = 1.5
 OPERATOR = 1.2
 """Times a launch call: an operator holds one and takes longer, or it is none."""
 
-CALL_ALONE = 0.9
+CALL_SLOWER = 1.1
+"""Times a launch call: by less, it cannot be told from an operator that is slower as a whole."""
+
+CALL_ALONE = 0.95
 """Of an operator's slowdown: where the launch call in it explains more, the rest of the host is as fast as before."""
 
 MORE_SYNCS = 0.5
@@ -94,7 +97,7 @@ def _slower_calls(case: Case) -> Evidence:
     of_now, of_before = case.fact("hostOpMedianNs"), case.before("hostOpMedianNs")
     if of_now is None or of_before is None or of_before < OPERATOR * before:
         return ()
-    if now / before < 1 + LEAST_SLOWER or now - before < CALL_ALONE * (of_now - of_before):
+    if now / before < CALL_SLOWER or now - before < CALL_ALONE * (of_now - of_before):
         return ()
     if case.more("launchCallNs") < MOST * case.growth(*HOST):
         return ()
@@ -113,6 +116,8 @@ def _launch_ns(account: StepAccount) -> float | None:
 def _later_starts(case: Case) -> Evidence:
     """As many launches, each started later."""
     if case.baseline is None or _share(case, "idleLaunch") < MOST or not case.same("kernelCalls", 0.03):
+        return ()
+    if _slower_throughout(case):
         return ()
     return (
         f"from launch call to start the device waits {milliseconds(case.growth('idleLaunch'))} longer per step",
