@@ -1,5 +1,6 @@
 """`kubectl mfu rerecord`: the level is not to be held any more, on purpose; record it anew."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +12,7 @@ from mfu_operator.errors import AskPerson
 GITOPS_MARKS = {
     "argocd.argoproj.io/tracking-id": "Argo CD",
     "argocd.argoproj.io/instance": "Argo CD",
+    "app.kubernetes.io/instance": "Argo CD or Helm",
     "kustomize.toolkit.fluxcd.io/name": "Flux",
     "helm.toolkit.fluxcd.io/name": "Flux",
 }
@@ -35,19 +37,26 @@ def rerecord_command(name: str, reason: str, namespace: str | None) -> None:
             f"the level of {name} is declared, not recorded: write the new one into spec.baseline.values, or "
             "spec.baseline.record in its place",
         )
-    generation = record.get("generation", 1) + 1
+    generation = 1 + max(_generations(found))
     tool = _deployed_by(metadata)
     if tool is not None:
         raise AskPerson(
             "DeployedFromGit",
             f"{tool} deploys {name} and would undo a patch; commit this under spec.baseline.record instead:\n"
-            f"  generation: {generation}\n  reason: {reason}",
+            f"  generation: {generation}\n  reason: {json.dumps(reason, ensure_ascii=False)}",
         )
     change = {"spec": {"baseline": {"record": {"generation": generation, "reason": reason}}}}
     baselines.patch(metadata, change)
     click.echo(
         f"{name}: generation {generation} is recorded from now on; kubectl mfu status {name} shows how far it is"
     )
+
+
+def _generations(found: Mapping[str, Any]) -> list[int]:
+    """Every number that a recording had, in the spec or in the status: an old one would bring its level back."""
+    status = found.get("status") or {}
+    levels = [found["spec"]["baseline"]["record"], status.get("baseline") or {}, *status.get("previousBaselines", [])]
+    return [level.get("generation", 1) for level in levels]
 
 
 def _deployed_by(metadata: Mapping[str, Any]) -> str | None:

@@ -96,7 +96,8 @@ class Fleet:
             if known is None:
                 known = self._members[uid] = Member(identity, _spec(body), stored, version, now_s, now_s)
             else:
-                known.identity, known.spec, known.stored, known.version = identity, _spec(body), stored, version
+                known.spec = _spec(body)  # before the generation that says that it was seen: a tick reads them that way
+                known.identity, known.stored, known.version = identity, stored, version
                 known.due_s = known.confirmed_s = now_s
             return known
 

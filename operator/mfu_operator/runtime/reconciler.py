@@ -225,7 +225,10 @@ class Reconciler:
             self._slots.release()
 
     def _tick(self, member: Member, before: Status, now_s: float) -> Ticked:
-        spec, identity = member.spec, member.identity
+        identity, spec = (
+            member.identity,
+            member.spec,
+        )  # in this order: an old spec is never taken for a new generation's
         if isinstance(spec, Stall):
             return _hopeless(identity, before, spec, now_s)
         ticked = tick(self.hands, self.defaults, identity, spec, before, self._backoff(identity.uid), now_s)

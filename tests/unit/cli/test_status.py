@@ -201,16 +201,31 @@ def test_without_a_reason_nothing_is_recorded_anew(api: ApiServer) -> None:
     "marks",
     [
         {"annotations": {"argocd.argoproj.io/tracking-id": "gpt:mfu-operator.io/TrainingBaseline:team-a/gpt-small"}},
+        {"labels": {"app.kubernetes.io/instance": "gpt"}},
         {"labels": {"kustomize.toolkit.fluxcd.io/name": "gpt"}},
     ],
-    ids=["Argo CD", "Flux"],
+    ids=["Argo CD", "Argo CD by its default label", "Flux"],
 )
 def test_what_git_deploys_is_not_patched_and_what_to_commit_is_shown(api: ApiServer, marks: dict[str, Any]) -> None:
     recorded(api, **marks)
     error = refused("rerecord", "gpt-small", "--reason", "NCCL 2.27 stays")
     assert error.reason == "DeployedFromGit"
-    assert "generation: 3\n  reason: NCCL 2.27 stays" in error.message
+    assert 'generation: 3\n  reason: "NCCL 2.27 stays"' in error.message
     assert api.patched == []
+
+
+def test_after_an_undo_the_number_is_one_that_no_recording_had(api: ApiServer) -> None:
+    now = replace(worlds.BASELINE, provenance=Provenance.RECORDED, recorded_at=worlds.NOW_S, generation=1)
+    api.keep(replace(worlds.SETTLED, baseline=now, previous_baselines=(replace(now, generation=5),)))
+    api.objects["team-a", "gpt-small"]["spec"]["baseline"] = {"record": {"generation": 1}}
+    assert "generation 6 is recorded from now on" in said("rerecord", "gpt-small", "--reason", "this time for good")
+
+
+def test_what_is_to_be_committed_is_yaml_whatever_the_reason_says(api: ApiServer) -> None:
+    recorded(api, labels={"kustomize.toolkit.fluxcd.io/name": "gpt"})
+    error = refused("rerecord", "gpt-small", "--reason", "NCCL 2.27: costs 3 %")
+    record = yaml.safe_load(error.message.partition("instead:\n")[2])
+    assert record == {"generation": 3, "reason": "NCCL 2.27: costs 3 %"}
 
 
 def test_a_declared_level_is_not_recorded_anew(api: ApiServer) -> None:
