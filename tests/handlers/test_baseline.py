@@ -273,3 +273,19 @@ def test_a_process_whose_sweep_has_stopped_is_not_alive(bench: Bench, age_s: flo
     else:
         with pytest.raises(SweepStoppedError):
             sweep_is_alive(memo=bench.memo)
+
+
+@pytest.mark.parametrize(("age_s", "alive"), [(10.0, True), (301.0, False)])
+def test_a_first_sweep_that_never_ends_is_not_starting_for_ever(bench: Bench, age_s: float, alive: bool) -> None:
+    bench.stage.sweep.started_s = time.time() - age_s
+    if alive:
+        assert "first sweep" in sweep_is_alive(memo=bench.memo)
+    else:
+        with pytest.raises(SweepStoppedError, match="first sweep has not ended"):
+            sweep_is_alive(memo=bench.memo)
+
+
+def test_a_sweep_whose_thread_has_ended_is_not_alive_whatever_it_did_before(bench: Bench) -> None:
+    bench.stage.sweep.finished_s, bench.stage.sweep.alive = time.time(), False
+    with pytest.raises(SweepStoppedError, match="thread has ended"):
+        sweep_is_alive(memo=bench.memo)

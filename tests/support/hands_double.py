@@ -45,6 +45,8 @@ class SweepDouble:
     registered: dict[str, dict[str, Any]] = field(default_factory=dict)
     gates: dict[Gate, tuple[float, float | None]] = field(default_factory=dict)
     finished_s: float | None = None
+    started_s: float | None = None
+    alive: bool = True
     runs: object = "a"
     rules: Ruling = field(default_factory=Ruling)
     ails: tuple[Symptom, ...] | None = ()

@@ -6,6 +6,7 @@ from dataclasses import fields
 
 from mfu_operator.detect.precision import precision_of
 from mfu_operator.model.baseline import Comparable
+from mfu_operator.model.whole_number import whole_number
 
 _PARALLELISM = re.compile(r"([a-z]+)[=:_-]?(\d+)")
 _VENDORS = frozenset({"nvidia", "amd", "tesla", "instinct", "gpu"})
@@ -81,8 +82,8 @@ def _world_size(declared: int | None, known: Mapping[str, str]) -> str | None:
     """Ranks as the job or its object says them. Where only pods are known there is a rank for each, or for each GPU."""
     if declared is None or "world_size" in known:
         return _number("world size", declared, known.get("world_size"))
-    pods, gpus = known.get("pods", ""), known.get("gpu_count", "")
-    if not pods.isdigit() or not gpus.isdigit() or declared in (int(pods), int(pods) * int(gpus)):
+    pods, gpus = whole_number(known.get("pods", "")), whole_number(known.get("gpu_count", ""))
+    if pods is None or gpus is None or declared in (pods, pods * gpus):
         return None
     return f"world size of {pods} pods with {gpus} GPUs instead of {declared} ranks"
 

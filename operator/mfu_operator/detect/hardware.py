@@ -105,7 +105,8 @@ def rule_out(
 
     Args:
         now: readings of the job's GPUs during the loss.
-        healthy: readings of GPUs while the baseline held: what is normal for this job.
+        healthy: readings of GPUs while the baseline held: what is normal for this job. Without any, errors that are
+            counted or repeated for ever (XID, ECC) are no findings: they may be old.
         rank_step_s: seconds per step by rank (its pod, and of several in one pod its name after a space). In a
             synchronous job they agree; one that measures only its own part shows the slow rank.
         node_of: node by pod.
@@ -115,7 +116,7 @@ def rule_out(
     findings = [finding for reading in now for finding in _of_gpu(reading, usual)]
     findings += _slow_rank(rank_step_s or {}, node_of or {})
     findings += _moved(frozenset((node_of or {}).values()), frozenset(usual_nodes), now)
-    return Ruling(tuple(findings), tuple(_unmeasured(now)), tuple(_activity(now, healthy)))
+    return Ruling(tuple(findings), tuple(_unmeasured(now, usual)), tuple(_activity(now, healthy)))
 
 
 def _activity(now: Sequence[HardwareReading], healthy: Sequence[HardwareReading]) -> Iterable[str]:
@@ -170,6 +171,12 @@ def _of_gpu(reading: HardwareReading, usual: _Usual) -> Iterable[Finding]:
     if reasons:
         text = f"clocks held down on {where}: {', '.join(reasons)}"
         yield Finding(Bottleneck.HARDWARE_DEGRADED, "Throttled", where, text)
+    if usual.known:
+        yield from _errors(reading, usual, where)
+
+
+def _errors(reading: HardwareReading, usual: _Usual, where: str) -> Iterable[Finding]:
+    """What went wrong since the baseline held; without a look at that time an old error is not told from a new one."""
     new_xid = (reading.node, reading.gpu, reading.xid) not in usual.errors
     if reading.xid and new_xid and reading.xid not in _USER_XIDS:
         yield Finding(Bottleneck.HARDWARE_DEGRADED, "XidError", where, f"XID {reading.xid} on {where}")
@@ -213,7 +220,7 @@ def _some(names: Sequence[str]) -> str:
     return shown if len(names) <= _MOST_NAMED else f"{shown} and {len(names) - _MOST_NAMED} more"
 
 
-def _unmeasured(now: Sequence[HardwareReading]) -> Iterable[str]:
+def _unmeasured(now: Sequence[HardwareReading], usual: _Usual) -> Iterable[str]:
     if not now:
         yield "no hardware readings: DCGM fields or NVML are not available, so hardware is not ruled out"
         return
@@ -227,3 +234,6 @@ def _unmeasured(now: Sequence[HardwareReading]) -> Iterable[str]:
         missing = sum(value is None for value in values)
         if missing:
             yield f"{name} not measured on {missing} of {len(values)} GPUs"
+    undated = sum(bool(reading.xid or reading.ecc_errors) for reading in now)
+    if undated and not usual.known:
+        yield f"when the XID or ECC errors of {undated} of {len(now)} GPUs came: no readings from before the loss"

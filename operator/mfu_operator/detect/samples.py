@@ -8,6 +8,7 @@ from statistics import fmean
 
 from mfu_operator.model.baseline import Signal, WorkloadRef
 from mfu_operator.model.series import Phase, Reading
+from mfu_operator.model.whole_number import whole_number
 
 MFU = "mfu"
 STEP_TIME = "stepTime"
@@ -169,8 +170,7 @@ def _per_gpu(process: _Process, kind: str) -> float:
     value = process.values[kind]
     if kind != THROUGHPUT:
         return value
-    gpus = process.info.get("gpus", "1")
-    return value / int(gpus) if gpus.isdigit() and int(gpus) > 0 else value
+    return value / (whole_number(process.info.get("gpus", "")) or 1)
 
 
 def _phase(processes: list[_Process]) -> Phase:

@@ -11,6 +11,7 @@ from importlib import resources
 from typing import Any
 
 from mfu_operator.api.group import GROUP
+from mfu_operator.model.whole_number import whole_number
 from mfu_operator.model.workload import Workload
 
 _GPU_RESOURCE = re.compile(r"^(nvidia\.com/(gpu|mig-.+)|amd\.com/gpu|gpu\.intel\.com/.+)$")
@@ -70,7 +71,7 @@ def _of_template(template: Mapping[str, Any]) -> dict[str, str]:
 def _gpus(container: Mapping[str, Any]) -> int:
     resources_asked = container.get("resources") or {}
     asked = {**(resources_asked.get("requests") or {}), **(resources_asked.get("limits") or {})}
-    return sum(int(str(count)) for name, count in asked.items() if _GPU_RESOURCE.match(name))
+    return sum(whole_number(str(count)) or 0 for name, count in asked.items() if _GPU_RESOURCE.match(name))
 
 
 def _by_affinity(spec: Mapping[str, Any]) -> str | None:
@@ -107,7 +108,7 @@ def _of_options(container: Mapping[str, Any]) -> dict[str, str]:
     axes = {axis: facts.pop(axis) for axis in _AXES if axis in facts}
     if axes:
         facts["parallelism"] = ",".join(f"{axis}={degree}" for axis, degree in axes.items())
-    return {field: value for field, value in facts.items() if field not in _COUNTS or value.isdigit()}
+    return {field: value for field, value in facts.items() if field not in _COUNTS or whole_number(value) is not None}
 
 
 def _told(value: str | None, flag: str) -> str | None:

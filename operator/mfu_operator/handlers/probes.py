@@ -15,7 +15,7 @@ LEAST_S = 120.0
 
 
 class SweepStoppedError(RuntimeError):
-    """The sweep has not ended for too long."""
+    """The sweep's thread has ended, or none of its sweeps for too long."""
 
 
 class LoopStoppedError(RuntimeError):
@@ -28,11 +28,15 @@ def sweep_is_alive(memo: kopf.Memo, **_: Any) -> str:
     shell: Shell = memo.shell
     if not shell.reconciler.alive:
         raise LoopStoppedError("the loop over the baselines has ended")
-    finished_s = shell.hands.sweep.finished_s
-    if finished_s is None:
-        return "starting"
-    telemetry.LAST_SWEEP.set(finished_s)
-    age_s = time.time() - finished_s
+    sweep = shell.hands.sweep
+    if not sweep.alive:
+        raise SweepStoppedError("the sweep's thread has ended")
+    finished_s = sweep.finished_s
+    if finished_s is not None:
+        telemetry.LAST_SWEEP.set(finished_s)
+    since_s = finished_s if finished_s is not None else sweep.started_s
+    age_s = 0.0 if since_s is None else time.time() - since_s
+    ended = "the first sweep has not ended since" if finished_s is None else "the last sweep ended"
     if age_s > max(LEAST_S, MISSED_SWEEPS * shell.settings.sweep_interval_s):
-        raise SweepStoppedError(f"the last sweep ended {age_s:.0f} s ago")
-    return f"{age_s:.0f} s ago"
+        raise SweepStoppedError(f"{ended} {age_s:.0f} s ago")
+    return f"{ended} {age_s:.0f} s ago"

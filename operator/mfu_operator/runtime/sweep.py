@@ -24,7 +24,7 @@ from mfu_operator.detect.hardware import Ruling, merged, rule_out
 from mfu_operator.detect.judge import judge
 from mfu_operator.detect.utilisation import mfu_problem, with_mfu
 from mfu_operator.detect.vitals import VitalSigns
-from mfu_operator.errors import MfuError, Wait
+from mfu_operator.errors import MfuError, Retry, Wait
 from mfu_operator.model.baseline import Baseline, BaselineSpec, WorkloadRef
 from mfu_operator.model.series import HardwareReading, Reading
 from mfu_operator.model.verdict import Gate, Judgement
@@ -72,6 +72,9 @@ _BEFORE_LOSS_S = 600.0
 _MOST_LOOKS_BACK = 2
 """Of a loss whose beginning this process did not see, the hardware of ten minutes before it is asked for: of losses
 that began within the same ten minutes together, and of two such spans a sweep."""
+
+_MOST_TRIES_BACK = 10
+"""A Prometheus that fails for minutes holds up a diagnosis for ten sweeps; after that nothing is known to be usual."""
 
 _RANK_READINGS = 5
 """A slow rank is told by the medians of its last readings: one noisy one names nobody."""
@@ -139,6 +142,8 @@ class _Watched:
     gates: dict[Gate, Sequence[Span]] = field(default_factory=dict)
     usual_hardware: tuple[HardwareReading, ...] | None = None
     hardware: tuple[HardwareReading, ...] = ()
+    looks_back: int = 0
+    """How often what was usual before the loss was asked for."""
     looked: bool = False
     """Whether the hardware was looked at since the loss, and what is usual of it before."""
     ranks: tuple[Mapping[str, float], ...] = ()
@@ -184,6 +189,7 @@ class Sweep:
         self._stopping = threading.Event()
         self._asked_early = threading.Event()
         self._thread: threading.Thread | None = None
+        self._started_s: float | None = None
         self._finished_s: float | None = None
         self._turn = 0
 
@@ -321,13 +327,13 @@ class Sweep:
             return state.incarnation or last.incarnation, state.restarts, last.info
 
     def filled(self, key: str) -> bool:
-        """Whether the history of a baseline has been read, and with an incident open its hardware: what it judges and
-        rules out means something."""
+        """Whether the history of a baseline has been read, and while its incident lasts its hardware: what it judges
+        and rules out means something."""
         with self._lock:
             watched = self._watched.get(key)
             if watched is None or not watched.filled:
                 return False
-            return watched.looked or watched.incident_since_s is None
+            return watched.looked or watched.incident_since_s is None or not watched.state.alarmed
 
     def source_problem(self, key: str) -> MfuError | None:
         """What is wrong with a baseline's source; Wait(NoSeries) where it answers and has nothing of this job."""
@@ -343,8 +349,18 @@ class Sweep:
 
     @property
     def finished_s(self) -> float | None:
-        """When the last sweep ended: what a liveness probe looks at."""
+        """When the last sweep ended; None before the first one did."""
         return self._finished_s
+
+    @property
+    def started_s(self) -> float | None:
+        """When sweeping began; None before `start`."""
+        return self._started_s
+
+    @property
+    def alive(self) -> bool:
+        """Whether the thread runs, or was never started."""
+        return self._thread is None or self._thread.is_alive()
 
     def run_once(self) -> None:
         """One sweep over all sources that are not backing off. Failures are kept for `source_problem`."""
@@ -361,12 +377,13 @@ class Sweep:
             ]
         if due:
             with ThreadPoolExecutor(min(_PARALLEL_SOURCES, len(due)), thread_name_prefix="source") as pool:
-                list(pool.map(lambda one: self._sweep_source(one[0], one[1], now_s), due))
+                list(pool.map(lambda one: self._survived(one[0], one[1], now_s), due))
         self._finished_s = self._clock()
 
     def start(self) -> None:
         """Sweep every `interval_s` in a thread of its own until `stop`, and at once where a baseline is new."""
         self._stopping.clear()
+        self._started_s = self._clock()
         self._thread = threading.Thread(target=self._run, name="sweep", daemon=True)
         self._thread.start()
 
@@ -393,6 +410,15 @@ class Sweep:
             return self._sources.open(spec.metrics, credentials), None
         except MfuError as problem:
             return None, problem
+
+    def _survived(self, source: Metrics, watched: Mapping[str, _Watched], now_s: float) -> None:
+        """Sweep one source; whatever it was not written to survive is its own problem, and no other source's."""
+        try:
+            self._sweep_source(source, watched, now_s)
+        except Exception as error:
+            log.exception("the sweep of a source failed")
+            told = f"a fault of the operator ({type(error).__name__}): its log has the traceback, please report it"
+            self._failed(source, Retry("SweepFailed", told), now_s)
 
     def _sweep_source(self, source: Metrics, watched: Mapping[str, _Watched], now_s: float) -> None:
         try:
@@ -458,33 +484,38 @@ class Sweep:
         """At every sweep of those with a loss, now and then of those that are well. No answer is no reading."""
         slow = [one for one in current if one.state.alarmed]
         well = [one for one in current[self._turn % _USUAL_EVERY :: _USUAL_EVERY] if _holds(one)]
-        unseen = [one for one in slow if one.usual_hardware is None and _began_s(one) is not None]
-        for at_s, group in _by_beginning(unseen):
+        for at_s, group in _by_beginning([one for one in slow if _wants_usual(one)]):
+            for one in group:
+                one.looks_back += 1
             self._note_usual(group, self._hardware(source, group, at_s))
         found = self._hardware(source, [*slow, *well], now_s)
         with self._lock:
             for one in slow:
-                one.hardware = found.get(_ref(one), ())
-                one.looked = one.usual_hardware is not None or _began_s(one) is None
+                one.hardware = (found or {}).get(_ref(one), ())
+                one.looked = not _wants_usual(one)
         self._note_usual(well, found)
 
     def _note_usual(
-        self, baselines: Sequence[_Watched], found: Mapping[WorkloadRef, tuple[HardwareReading, ...]]
+        self, baselines: Sequence[_Watched], found: Mapping[WorkloadRef, tuple[HardwareReading, ...]] | None
     ) -> None:
+        """`found` None: it could not be asked for, so nothing is usual yet."""
+        if found is None:
+            return
         with self._lock:
             for one in baselines:
                 one.usual_hardware = merged(one.usual_hardware or (), found.get(_ref(one), ()))
 
     def _hardware(
         self, source: HardwareSource, baselines: Sequence[_Watched], at_s: float
-    ) -> Mapping[WorkloadRef, tuple[HardwareReading, ...]]:
+    ) -> Mapping[WorkloadRef, tuple[HardwareReading, ...]] | None:
+        """None where the source could not be asked."""
         if not baselines:
             return {}
         try:
             return source.hardware(sorted({_ref(one) for one in baselines}, key=_by_name), at_s)
         except MfuError as problem:
             log.info("hardware metrics: %s: %s", problem.reason, problem.message)
-            return {}
+            return None
 
     def _failed(self, source: Metrics, problem: MfuError, now_s: float) -> None:
         with self._lock:
@@ -546,6 +577,12 @@ def _holds(watched: _Watched) -> bool:
     """Whether the run is at work and holds its baseline: what its hardware reads now is usual."""
     state = watched.state
     return not (state.alarmed or state.arming or state.gates or state.evidence_s > 0) and state.usable_s is not None
+
+
+def _wants_usual(watched: _Watched) -> bool:
+    """Whether what was usual before the loss is not known yet, and asking for it may still tell."""
+    unknown = watched.usual_hardware is None and _began_s(watched) is not None
+    return unknown and watched.looks_back < _MOST_TRIES_BACK
 
 
 def _began_s(watched: _Watched) -> float | None:

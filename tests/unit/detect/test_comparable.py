@@ -150,3 +150,16 @@ def test_a_name_within_another_name_is_another_gpu(ours: str, theirs: str) -> No
 
 def test_vendors_and_punctuation_make_no_difference() -> None:
     assert differences(Comparable("", gpu="nvidia-tesla-a100"), {"gpu": "NVIDIA A100-SXM4-80GB"}, {}) == ()
+
+
+@pytest.mark.parametrize("pods", ["²", "many", "9" * 5000])
+def test_a_number_of_pods_that_is_no_number_is_not_known(pods: str) -> None:
+    assert differences(DECLARED, {}, {"pods": pods, "gpu_count": "8"}) == ()
+
+
+@pytest.mark.parametrize("written", ["²", "2e0", "9" * 5000])
+def test_what_an_object_counts_in_no_plain_digits_is_no_fact(written: str) -> None:
+    options = {"name": "train", "command": ["train.py", "--global-batch-size", written]}
+    found = facts_of(workload({"spec": {"containers": [options]}}, pod_count=1))
+    assert found == {"pods": "1"}
+    assert "gpu_count" not in facts_of(workload(template(written), pod_count=1))

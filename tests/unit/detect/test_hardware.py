@@ -36,9 +36,16 @@ def test_throttling_counts_against_the_baselines_own_reading() -> None:
 
 
 def test_a_failing_gpu_is_told_from_a_failing_program() -> None:
-    assert rule_out([gpu(xid=79)]).findings[0].cause == "XidError"
-    assert not rule_out([gpu(xid=31)]).blocks
-    assert rule_out([gpu(ecc_errors=2)]).findings[0].cause == "EccErrors"
+    assert rule_out([gpu(xid=79)], [gpu()]).findings[0].cause == "XidError"
+    assert not rule_out([gpu(xid=31)], [gpu()]).blocks
+    assert rule_out([gpu(ecc_errors=2)], [gpu()]).findings[0].cause == "EccErrors"
+
+
+@pytest.mark.parametrize("error", [{"xid": 79}, {"ecc_errors": 2}])
+def test_errors_of_which_nobody_knows_how_old_they_are_are_unmeasured_and_no_findings(error: dict[str, float]) -> None:
+    ruling = rule_out([gpu(**error), gpu()])
+    assert not ruling.blocks
+    assert ruling.unmeasured == ("when the XID or ECC errors of 1 of 2 GPUs came: no readings from before the loss",)
 
 
 def test_an_error_that_was_there_while_the_baseline_held_explains_no_loss() -> None:

@@ -256,6 +256,29 @@ def test_one_source_that_fails_leaves_the_others_alone(bench: Bench) -> None:
     assert bench.sweep.source_problem("broken") is not None
 
 
+class Broken(MetricsDouble):
+    """A source with a fault that nobody thought of."""
+
+    def latest(self, workloads: Sequence[WorkloadRef], now_s: float) -> Mapping[WorkloadRef, tuple[Reading, ...]]:
+        raise ZeroDivisionError
+
+
+def test_a_fault_in_one_source_is_logged_and_its_problem_alone(caplog: pytest.LogCaptureFixture) -> None:
+    bench = Bench()
+    bench.sources = SourcesDouble(bench.metrics, {"http://broken": Broken()})
+    bench.sweep = bench.another()
+    broken = replace(SPEC, metrics=MetricsSource(address="http://broken"))
+    bench.sweep.register("uid", SPEC, BASELINE)
+    bench.sweep.register("broken", broken, BASELINE)
+    bench.run(30)
+    problem = bench.sweep.source_problem("broken")
+    assert isinstance(problem, Retry)
+    assert (problem.reason, "ZeroDivisionError" in problem.message) == ("SweepFailed", True)
+    assert "Traceback" in caplog.text
+    assert bench.sweep.source_problem("uid") is None
+    assert bench.verdict() is Verdict.HEALTHY
+
+
 def test_a_declaration_that_cannot_work_is_its_own_problem(bench: Bench) -> None:
     bench.sources.refuses = Stall("NoPrometheus", "no Prometheus is known")
     bench.sweep.register("uid", SPEC, BASELINE)
@@ -283,7 +306,7 @@ class WithHardware(MetricsDouble):
 
     def __init__(self) -> None:
         super().__init__()
-        self.width, self.bits = 16, 4
+        self.width, self.bits, self.xid = 16, 4, 0
         self.at: list[float] = []
         self.fails_for: MfuError | None = None
 
@@ -293,7 +316,9 @@ class WithHardware(MetricsDouble):
         self.at.append(now_s)
         if self.fails_for is not None:
             raise self.fails_for
-        gpu = HardwareReading("node-1", "H200 0", link_width=self.width, link_max_width=16, throttle_bits=self.bits)
+        gpu = HardwareReading(
+            "node-1", "H200 0", link_width=self.width, link_max_width=16, throttle_bits=self.bits, xid=self.xid
+        )
         return dict.fromkeys(workloads, (gpu,))
 
 
@@ -384,8 +409,41 @@ def test_hardware_that_cannot_be_read_holds_nothing_up(bench: Bench, hardware: W
     bench.run(30)
     bench.sweep.register("uid", SPEC, BASELINE, incident_since_s=bench.now_s - 600)
     bench.sweep.run_once()
+    assert not bench.sweep.filled("uid")
+    for _ in range(9):
+        bench.sweep.run_once()
     assert bench.sweep.filled("uid")
     assert "not ruled out" in bench.sweep.ruling("uid").unmeasured[0]
+
+
+def test_a_look_back_that_failed_is_made_again_and_an_old_error_stays_an_old_one(
+    bench: Bench, hardware: WithHardware
+) -> None:
+    hardware.xid = 79
+    hardware.fails_for = Retry("PrometheusUnavailable", "503")
+    bench.run(30, loss=0.1, swept=False)
+    bench.sweep.register("uid", SPEC, BASELINE, incident_since_s=bench.now_s - 1500)
+    bench.sweep.run_once()
+    assert not bench.sweep.filled("uid")
+    hardware.fails_for = None
+    bench.sweep.run_once()
+    assert bench.sweep.filled("uid")
+    assert causes(bench) == []
+
+
+def test_an_incident_that_recovered_while_the_operator_was_away_is_ruled_on(
+    bench: Bench, hardware: WithHardware
+) -> None:
+    bench.run(30, swept=False)
+    onset_s = bench.now_s
+    bench.run(60, loss=0.2, swept=False)
+    bench.run(35, swept=False)
+    bench.sweep.register("uid", SPEC, BASELINE, incident_since_s=onset_s)
+    bench.run(5)
+    judgement = bench.sweep.judgement("uid", bench.now_s)
+    assert judgement is not None
+    assert judgement.recovered
+    assert bench.sweep.filled("uid")
 
 
 def test_a_slow_rank_is_told_by_the_median_of_its_last_readings(bench: Bench) -> None:
@@ -545,6 +603,7 @@ def test_the_thread_sweeps_and_stops_cleanly(bench: Bench) -> None:
     bench.sweep.register("uid", SPEC, BASELINE)
     bench.sweep.start()
     assert swept.wait(10)
+    assert (bench.sweep.alive, bench.sweep.started_s) == (True, bench.now_s)
     bench.sweep.stop()
     assert bench.sweep.finished_s == bench.now_s
     assert bench.sweep.readings("uid")
