@@ -6,7 +6,8 @@ import json
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,13 +19,16 @@ from tests.bench.fleet import jobs
 AT_ONCE = 48
 GOOD = (200, 201, 409)
 
+Rule = Callable[[int], Mapping[str, str]]
+"""The spec.detection of each baseline, by its number."""
 
-def create(url: str, context: ssl.SSLContext, numbers: range, short: Callable[[int], bool]) -> None:
+
+def create(url: str, context: ssl.SSLContext, numbers: range, detection: Rule) -> None:
     """Jobs, pods with a status, and baselines of these numbers; what exists stays."""
-    asyncio.run(_create(url, context, numbers, short))
+    asyncio.run(_create(url, context, numbers, detection))
 
 
-async def _create(url: str, context: ssl.SSLContext, numbers: range, short: Callable[[int], bool]) -> None:
+async def _create(url: str, context: ssl.SSLContext, numbers: range, detection: Rule) -> None:
     connector = aiohttp.TCPConnector(limit=AT_ONCE, ssl=context)
     async with aiohttp.ClientSession(base_url=url, connector=connector, trust_env=False) as session:
         for index in range(jobs.NAMESPACES):
@@ -34,10 +38,10 @@ async def _create(url: str, context: ssl.SSLContext, numbers: range, short: Call
                 session, "POST", f"/api/v1/namespaces/{name}/serviceaccounts", {"metadata": {"name": "default"}}
             )
         waiting = iter(numbers)
-        await asyncio.gather(*(_worker(session, waiting, short) for _ in range(AT_ONCE)))
+        await asyncio.gather(*(_worker(session, waiting, detection) for _ in range(AT_ONCE)))
 
 
-async def _worker(session: aiohttp.ClientSession, waiting: Iterable[int], short: Callable[[int], bool]) -> None:
+async def _worker(session: aiohttp.ClientSession, waiting: Iterable[int], detection: Rule) -> None:
     started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 86400))
     for number in waiting:
         where = f"namespaces/{jobs.namespace(number)}"
@@ -46,7 +50,7 @@ async def _worker(session: aiohttp.ClientSession, waiting: Iterable[int], short:
         pod = f"/api/v1/{where}/pods/{jobs.pod_name(number)}/status"
         await _send(session, "PATCH", pod, jobs.pod_status(number, started))
         tb = f"/apis/{GROUP}/{VERSION}/{where}/{PLURAL}"
-        await _send(session, "POST", tb, jobs.baseline(number, short(number)))
+        await _send(session, "POST", tb, jobs.baseline(number, detection(number)))
 
 
 async def _send(session: aiohttp.ClientSession, method: str, path: str, body: Any) -> None:
@@ -94,6 +98,10 @@ class Watch:
     def judged(self) -> int:
         """How many have a verdict in their status."""
         return sum(1 for one in list(self.seen.values()) if one.verdict)
+
+    def verdicts(self) -> Counter[str]:
+        """How many have each verdict now."""
+        return Counter(one.verdict for one in list(self.seen.values()))
 
     async def _follow(self) -> None:
         connector = aiohttp.TCPConnector(ssl=self.context)

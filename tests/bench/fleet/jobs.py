@@ -1,5 +1,6 @@
 """The fleet: names, labels and manifests of each job, its pod and its baseline, all functions of its number."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from mfu_operator.api.group import GROUP_VERSION, KIND
@@ -88,7 +89,7 @@ def pod_status(number: int, started: str) -> dict[str, Any]:
     return {"status": {"phase": "Running", "startTime": started, "containerStatuses": [container]}}
 
 
-def baseline(number: int, short: bool) -> dict[str, Any]:
+def baseline(number: int, detection: Mapping[str, str]) -> dict[str, Any]:
     """Its TrainingBaseline. Profiling is off: there is no node that a profiling Job could run on."""
     return {
         "apiVersion": GROUP_VERSION,
@@ -98,7 +99,7 @@ def baseline(number: int, short: bool) -> dict[str, Any]:
             "workload": {"apiVersion": "batch/v1", "kind": "Job", "name": name(number)},
             "comparable": {"model": "gpt", "gpu": "H100", "gpuCount": 8, "globalBatch": 256},
             "baseline": {"values": {"mfu": MFU, "stepTimeSeconds": STEP_S, "tokensPerSecondPerGpu": TOKENS_PER_S / 8}},
-            "detection": SHORT if short else {},
+            "detection": dict(detection),
             "profiling": {"mode": "Off"},
         },
     }

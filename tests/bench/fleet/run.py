@@ -121,7 +121,7 @@ class Benchmark:
 
     def _create(self, numbers: range) -> None:
         slow = set(self.first) | set(self.second)
-        create(self.stage.api_url, self.stage.context(), numbers, slow.__contains__)
+        create(self.stage.api_url, self.stage.context(), numbers, lambda number: jobs.SHORT if number in slow else {})
 
     def _start(self, count: int) -> None:
         begun_s = time.time()
@@ -194,7 +194,7 @@ class Benchmark:
 
     def _decided(self, numbers: range, slowed_s: float) -> dict[int, tuple[float, float]]:
         """When the rule, fed with what Prometheus has scraped, says Regressed of each, and the onset it names."""
-        specs = {number: decode.spec(jobs.baseline(number, True)) for number in numbers}
+        specs = {number: decode.spec(jobs.baseline(number, jobs.SHORT)) for number in numbers}
         metrics = PrometheusMetrics(self.stage.prometheus_url, names_of(MetricsSource()))
         refs = [spec.workload for spec in specs.values()]
         history = metrics.history(refs, slowed_s - 600, time.time(), SCRAPE_S / 2)

@@ -32,8 +32,9 @@ NOT_APPLIED = ("Deployment", "NetworkPolicy", "Service")
 class Stage:
     """The services, each a process of its own below one folder."""
 
-    def __init__(self, state: Path, jobs: int) -> None:
+    def __init__(self, state: Path, jobs: int, scrape_s: int = SCRAPE_S) -> None:
         self.state = state
+        self._scrape_s = scrape_s
         self._authority = Authority(state / "pki")
         binaries = go_binaries("kubernetes")
         self.administrator = self._authority.issue("bench-admin", groups=("system:masters",))
@@ -116,7 +117,7 @@ class Stage:
         ]
         operator = {"job_name": "operator", "static_configs": [{"targets": [f"{LOOPBACK}:{METRICS_PORT}"]}]}
         settings = {
-            "global": {"scrape_interval": f"{SCRAPE_S}s", "scrape_timeout": "20s"},
+            "global": {"scrape_interval": f"{self._scrape_s}s", "scrape_timeout": f"{min(20, self._scrape_s)}s"},
             "scrape_configs": [*scrapes, operator],
         }
         write_atomically(folder / "prometheus.yml", yaml.safe_dump(settings))
@@ -135,6 +136,7 @@ class Stage:
             "PYTHONPATH": str(ROOT / "operator"),
             "KUBECONFIG": str(self.operator_kubeconfig),
             "MFU_PROMETHEUS_ADDRESS": self.prometheus_url,
+            "MFU_SWEEP_INTERVAL": str(self._scrape_s),
             "MFU_NAMESPACE": NAMESPACE,
             "MFU_HEALTH_PORT": str(HEALTH_PORT),
             "MFU_METRICS_PORT": str(METRICS_PORT),
