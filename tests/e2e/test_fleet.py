@@ -1,4 +1,4 @@
-"""Three hundred baselines on a real API server and a real Prometheus; the operator is a process with the chart's rights.
+"""Three hundred baselines on a real API server and a real Prometheus; the operator is a process with its chart's roles.
 
 What the benchmark (`make bench-fleet`) measures for ten thousand, as true or false for a few.
 """

@@ -206,9 +206,10 @@ class Reconciler:
         return Heard(judgement, reason, sweep.run(uid), disturbed, sweep.symptoms(uid, now_s))
 
     def _pause_s(self, member: Member, pace: Pace) -> float:
-        """Until the next tick of its own accord: longer the longer nothing changed, and not the same for all."""
+        """Until the next tick of its own accord: longer the longer nothing changed. At rest, each baseline has a moment
+        of its own in every ten minutes, so that those that were made together are not looked at together."""
         if pace is Pace.RESTING and member.idle:
-            return self.rest_s * (0.9 + spread(member.identity.uid, 0.1))
+            return (spread(member.identity.uid, self.rest_s) - self.clock()) % self.rest_s or self.rest_s
         if pace is Pace.BUSY or not member.idle:
             return self.interval_s
         return min(LONGEST_WAIT_S, self.interval_s * 2.0 ** min(member.idle - 1, 10))

@@ -113,19 +113,26 @@ class Watch:
             version = ""
             while not self._stopping:
                 query = {"watch": "1", "resourceVersion": version, "timeoutSeconds": "3600"}
-                async with session.get(path, params=query) as answer:
-                    if answer.status != 200:
-                        await asyncio.sleep(1.0)
-                        continue
-                    async for line in answer.content:
-                        event = json.loads(line)
-                        if event["type"] == "ERROR":
-                            version = ""
-                            break
-                        version = event["object"]["metadata"]["resourceVersion"]
-                        self._take(event["type"], event["object"])
-                        if self._stopping:
-                            return
+                try:
+                    async with session.get(path, params=query) as answer:
+                        version = await self._lines(answer, version)
+                except aiohttp.ClientError:
+                    await asyncio.sleep(1.0)
+
+    async def _lines(self, answer: aiohttp.ClientResponse, version: str) -> str:
+        """Take events until the server ends the watch; where to go on from."""
+        if answer.status != 200:
+            await asyncio.sleep(1.0)
+            return version
+        async for line in answer.content:
+            event = json.loads(line)
+            if event["type"] == "ERROR":
+                return ""
+            version = event["object"]["metadata"]["resourceVersion"]
+            self._take(event["type"], event["object"])
+            if self._stopping:
+                break
+        return version
 
     def _take(self, kind: str, body: dict[str, Any]) -> None:
         status = body.get("status") or {}
