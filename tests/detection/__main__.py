@@ -5,7 +5,7 @@ import math
 import sys
 from collections.abc import Callable
 
-from tests.detection import otava
+from tests.detection import otava_peer
 from tests.detection.figures import (
     BUDGET_PER_YEAR,
     OURS,
@@ -42,7 +42,7 @@ def main() -> None:
     options = parser.parse_args()
     for profile in PROFILES:
         _say(f"\n{profile.name} (readings every 30 s, {USUAL.name})")
-        _say(f"{'':44}{'false alarms':>22}{'confirmed':>11}" + "".join(f"{f'−{loss:.0%}':>26}" for loss in LOSSES))
+        _say(f"{'':48}{'false alarms':>22}{'confirmed':>11}" + "".join(f"{f'−{loss:.0%}':>26}" for loss in LOSSES))
         for name, make in detectors().items():
             months = options.job_months if name in (OURS, "the rule it came from") else PEER_MONTHS
             _row(name, *_measured(profile, make, min(months, options.job_months), options.jobs))
@@ -68,22 +68,22 @@ def _jobs(months: int) -> int:
 
 
 def _otava(profile: Profile) -> None:
-    if not otava.available():
+    if not otava_peer.available():
         _say("Apache Otava: not installed (make detection-figures installs it into .venv-otava)")
         return
     found = [otava_delay(profile, loss, OTAVA_JOBS) for loss in LOSSES]
-    _row("Apache Otava 0.8.0, every minute", otava_false_alarms(profile, OTAVA_JOBS, OTAVA_DAYS), found)
+    _row("Apache Otava 0.8.0 every minute, perfect label", otava_false_alarms(profile, OTAVA_JOBS, OTAVA_DAYS), found)
 
 
 def _limit(profile: Profile, name: str, per_year: float) -> None:
     minutes: Callable[[float], float] = lambda loss: physical_limit_min(profile, loss, per_year=per_year)  # noqa: E731
-    _say(f"{name:44}{'':>22}{'':>11}" + "".join(f"{f'{minutes(loss):.1f}':>26}" for loss in LOSSES))
+    _say(f"{name:48}{'':>22}{'':>11}" + "".join(f"{f'{minutes(loss):.1f}':>26}" for loss in LOSSES))
 
 
 def _row(name: str, rate: Rate, found: list[Delay]) -> None:
     alarms = f"{rate.alarms} in {rate.months:g} months"
     confirmed = "" if rate.confirmed is None else str(rate.confirmed)
-    _say(f"{name:44}{alarms:>22}{confirmed:>11}" + "".join(f"{_cell(one):>26}" for one in found))
+    _say(f"{name:48}{alarms:>22}{confirmed:>11}" + "".join(f"{_cell(one):>26}" for one in found))
 
 
 def _say(line: str) -> None:

@@ -36,8 +36,9 @@ class Labels:
 
 
 USUAL = Labels("label 30 s late")
+PERFECT = Labels("perfect label", late=0)
 LABELS = (
-    Labels("perfect label", late=0),
+    PERFECT,
     Labels("label 60 s late", late=2),
     Labels("label 120 s late", late=4),
     Labels("checkpoints never labelled", missing=True),
