@@ -28,6 +28,31 @@ class Credentials:
     private_key: str | None = field(default=None, repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class SecretUse:
+    """What a Secret is read for.
+
+    Args:
+        keys: those that are read, and no others.
+        wanted: what a person has to put into it, in words.
+        types: the types of Secrets that are made for this use.
+    """
+
+    keys: tuple[str, ...]
+    wanted: str
+    types: tuple[str, ...]
+
+
+PASSWORD = SecretUse(
+    ("token", "username", "password"),
+    "key token, or with keys username and password",
+    ("Opaque", "kubernetes.io/basic-auth"),
+)
+AUTHORITY = SecretUse(("ca.crt",), "key ca.crt", (*PASSWORD.types, "kubernetes.io/tls"))
+CLIENT_CERTIFICATE = SecretUse(("tls.crt", "tls.key"), "keys tls.crt and tls.key", AUTHORITY.types)
+"""Of a TLS Secret certificates alone leave the cluster: its key signs and is not sent."""
+
+
 class Metrics(Protocol):
     """A source of readings for many jobs at once."""
 
@@ -62,10 +87,11 @@ class Cluster(Protocol):
     def ensure_job(self, manifest: Mapping[str, Any]) -> None:
         """Create the Job unless one of its name exists."""
 
-    def secret(self, namespace: str, name: str) -> Mapping[str, str]:
-        """The decoded data of one Secret, read when needed and not kept.
+    def secret(self, namespace: str, name: str, use: SecretUse) -> Mapping[str, str]:
+        """Those of the use's keys that one Secret has, decoded; read when needed and not kept.
 
-        Raises Stall(CredentialsMissing) where absent, Stall(CredentialsUnfit) where it was not made to be sent.
+        Raises Stall(CredentialsMissing) where absent, Stall(CredentialsUnfit) where it was not made for this use or a
+        key holds no text.
         """
 
     def exists(self, namespace: str, name: str, uid: str) -> bool:

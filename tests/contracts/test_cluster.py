@@ -1,5 +1,6 @@
 """What every cluster does: the double, and a real API server with a kubelet behind it."""
 
+import base64
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -10,13 +11,12 @@ import pytest
 from kubernetes import client, config
 
 from mfu_operator.adapters.cluster import KubernetesCluster, Leadership
-from mfu_operator.adapters.cluster.kubernetes import CREDENTIAL_TYPES
 from mfu_operator.adapters.cluster.lease import LEASE_DURATION_S
 from mfu_operator.errors import Stall
 from mfu_operator.model.baseline import WorkloadRef
 from mfu_operator.model.condition import Event
 from mfu_operator.model.workload import JobPhase, Pod, Workload
-from mfu_operator.ports import Cluster
+from mfu_operator.ports import AUTHORITY, CLIENT_CERTIFICATE, PASSWORD, Cluster, SecretUse
 from tests.support.cluster_double import ClusterDouble
 
 IMAGE = "registry.invalid/nobody@sha256:" + "0" * 64
@@ -31,7 +31,7 @@ class Arena(Protocol):
     @property
     def cluster(self) -> Cluster: ...
     def run(self, name: str) -> None: ...
-    def keep_secret(self, name: str, data: dict[str, str], kind: str = "Opaque") -> None: ...
+    def keep_secret(self, name: str, data: dict[str, str | bytes], kind: str = "Opaque") -> None: ...
     def jobs(self) -> list[str]: ...
     def events(self) -> list[tuple[str, str, str]]: ...
 
@@ -71,10 +71,9 @@ class DoubleArena:
             pod_count=1,
         )
 
-    def keep_secret(self, name: str, data: dict[str, str], kind: str = "Opaque") -> None:
+    def keep_secret(self, name: str, data: dict[str, str | bytes], kind: str = "Opaque") -> None:
         self.cluster.secrets[self.namespace, name] = data
-        if kind not in CREDENTIAL_TYPES:
-            self.cluster.unfit[self.namespace, name] = kind
+        self.cluster.secret_types[self.namespace, name] = kind
 
     def jobs(self) -> list[str]:
         return [name for _, name in self.cluster.jobs]
@@ -93,8 +92,10 @@ class RealArena:
     def run(self, name: str) -> None:
         self._batch.create_namespaced_job(self.namespace, job(self.namespace, name))
 
-    def keep_secret(self, name: str, data: dict[str, str], kind: str = "Opaque") -> None:
-        body = {"metadata": {"name": name}, "type": kind, "stringData": data}
+    def keep_secret(self, name: str, data: dict[str, str | bytes], kind: str = "Opaque") -> None:
+        raw = {key: value.encode() if isinstance(value, str) else value for key, value in data.items()}
+        encoded = {key: base64.b64encode(value).decode() for key, value in raw.items()}
+        body = {"metadata": {"name": name}, "type": kind, "data": encoded}
         self._core.create_namespaced_secret(self.namespace, body)
 
     def jobs(self) -> list[str]:
@@ -185,8 +186,10 @@ def test_a_workload_none_of_whose_pods_runs_has_no_endpoint(arena: Arena) -> Non
 
 def test_a_client_certificate_is_read_from_a_tls_secret(arena: Arena) -> None:
     name = unique("pair")
-    arena.keep_secret(name, {"tls.crt": "CERT", "tls.key": "KEY"}, "kubernetes.io/tls")
-    assert dict(arena.cluster.secret(arena.namespace, name)) == {"tls.crt": "CERT", "tls.key": "KEY"}
+    pair: dict[str, str | bytes] = {"tls.crt": "CERT", "tls.key": "KEY"}
+    arena.keep_secret(name, {**pair, "ca.crt": "CA", "keystore.jks": b"\xfe\xed\xfe\xed"}, "kubernetes.io/tls")
+    assert dict(arena.cluster.secret(arena.namespace, name, CLIENT_CERTIFICATE)) == pair
+    assert dict(arena.cluster.secret(arena.namespace, name, AUTHORITY)) == {"ca.crt": "CA"}
 
 
 def test_a_kind_that_nobody_knows_is_refused_with_those_that_are_known(arena: Arena) -> None:
@@ -222,23 +225,54 @@ def test_a_job_that_is_not_there_is_none(arena: Arena) -> None:
 def test_a_secret_is_read_as_it_was_written(arena: Arena) -> None:
     name = unique("forge")
     arena.keep_secret(name, {"token": "t0ken with spaces ü", "username": "bot"})
-    assert dict(arena.cluster.secret(arena.namespace, name)) == {"token": "t0ken with spaces ü", "username": "bot"}
+    found = arena.cluster.secret(arena.namespace, name, PASSWORD)
+    assert dict(found) == {"token": "t0ken with spaces ü", "username": "bot"}
 
 
-def test_a_missing_secret_is_named_with_its_namespace(arena: Arena) -> None:
+@pytest.mark.parametrize(
+    ("use", "told", "untold"),
+    [
+        (PASSWORD, "key token", "tls.crt"),
+        (AUTHORITY, "key ca.crt", "token"),
+        (CLIENT_CERTIFICATE, "keys tls.crt and tls.key", "token"),
+    ],
+)
+def test_a_missing_secret_is_named_with_its_namespace_and_the_keys_that_are_wanted(
+    arena: Arena, use: SecretUse, told: str, untold: str
+) -> None:
     with pytest.raises(Stall) as raised:
-        arena.cluster.secret(arena.namespace, "nobody")
+        arena.cluster.secret(arena.namespace, "nobody", use)
     assert raised.value.reason == "CredentialsMissing"
     assert "'nobody'" in raised.value.message
     assert arena.namespace in raised.value.message
+    assert told in raised.value.message
+    assert untold not in raised.value.message
 
 
+def test_a_key_that_holds_no_text_is_named_and_not_repeated(arena: Arena) -> None:
+    name = unique("binary")
+    arena.keep_secret(name, {"token": b"\xff\xfet0ken"})
+    with pytest.raises(Stall, match="key token") as raised:
+        arena.cluster.secret(arena.namespace, name, PASSWORD)
+    assert raised.value.reason == "CredentialsUnfit"
+    assert "t0ken" not in raised.value.message
+
+
+def test_a_tls_secret_is_not_sent_as_a_password(arena: Arena) -> None:
+    name = unique("pair")
+    arena.keep_secret(name, {"tls.crt": "CERT", "tls.key": "KEY", "token": "t0ken"}, "kubernetes.io/tls")
+    with pytest.raises(Stall, match=r"kubernetes\.io/tls") as raised:
+        arena.cluster.secret(arena.namespace, name, PASSWORD)
+    assert raised.value.reason == "CredentialsUnfit"
+
+
+@pytest.mark.parametrize("use", [PASSWORD, AUTHORITY, CLIENT_CERTIFICATE], ids=lambda use: use.keys[0])
 @pytest.mark.parametrize("kind", ["bootstrap.kubernetes.io/token", "example.com/another"])
-def test_a_secret_that_was_not_made_to_be_sent_is_refused(arena: Arena, kind: str) -> None:
+def test_a_secret_that_was_not_made_to_be_sent_is_refused(arena: Arena, kind: str, use: SecretUse) -> None:
     name = unique("token")
     arena.keep_secret(name, {"token": "t0ken"}, kind)
     with pytest.raises(Stall) as raised:
-        arena.cluster.secret(arena.namespace, name)
+        arena.cluster.secret(arena.namespace, name, use)
     assert raised.value.reason == "CredentialsUnfit"
     assert kind in raised.value.message
     assert "t0ken" not in raised.value.message

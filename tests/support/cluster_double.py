@@ -10,6 +10,7 @@ from mfu_operator.errors import MfuError, Stall
 from mfu_operator.model.baseline import WorkloadRef
 from mfu_operator.model.condition import Event
 from mfu_operator.model.workload import JobPhase, PodEndpoint, ProfilingJob, Workload
+from mfu_operator.ports import SecretUse
 
 
 def merged(before: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
@@ -29,7 +30,7 @@ KINDS = ("Job", "JobSet", "PyTorchJob", "MPIJob", "RayJob")
 class ClusterDouble:
     """Holds `workloads` by (kind, namespace, name), their `running` pods' addresses,
     `jobs` and their `manifests` by (namespace, name), `secrets`
-    (`unfit`: the types of those that are no credentials), and
+    (`secret_types`: the types of those that are not Opaque), and
     `baselines` by (namespace, name) with the changes `written` to their statuses, and
     the `events` that were posted. `fails` is raised instead of every answer while it is set; `now_s` stamps Jobs."""
 
@@ -37,8 +38,8 @@ class ClusterDouble:
         self.workloads: dict[tuple[str, str, str], Workload] = {}
         self.jobs: dict[tuple[str, str], ProfilingJob] = {}
         self.manifests: dict[tuple[str, str], Mapping[str, Any]] = {}
-        self.secrets: dict[tuple[str, str], Mapping[str, str]] = {}
-        self.unfit: dict[tuple[str, str], str] = {}
+        self.secrets: dict[tuple[str, str], Mapping[str, str | bytes]] = {}
+        self.secret_types: dict[tuple[str, str], str] = {}
         self.events: list[tuple[Mapping[str, Any], Event]] = []
         self.running: dict[WorkloadRef, tuple[PodEndpoint, ...]] = {}
         self.baselines: dict[tuple[str, str], dict[str, Any]] = {}
@@ -67,13 +68,20 @@ class ClusterDouble:
             self.manifests[key] = deepcopy(dict(manifest))
             self.jobs[key] = ProfilingJob(key[1], JobPhase.WAITING, self.now_s)
 
-    def secret(self, namespace: str, name: str) -> Mapping[str, str]:
+    def secret(self, namespace: str, name: str, use: SecretUse) -> Mapping[str, str]:
         self._fail()
+        where = f"Secret {name!r} in namespace {namespace!r}"
         if (namespace, name) not in self.secrets:
-            raise Stall("CredentialsMissing", f"there is no Secret {name!r} in namespace {namespace!r}; create it")
-        if self.unfit.get((namespace, name)):
-            raise Stall("CredentialsUnfit", f"Secret {name!r} is of type {self.unfit[namespace, name]}; make another")
-        return self.secrets[namespace, name]
+            raise Stall("CredentialsMissing", f"there is no {where}; create it with {use.wanted}")
+        kind = self.secret_types.get((namespace, name), "Opaque")
+        if kind not in use.types:
+            raise Stall("CredentialsUnfit", f"{where} is of type {kind}; make another")
+        data = self.secrets[namespace, name]
+        texts = {key: data[key] for key in use.keys if key in data}
+        unfit = next((key for key, value in texts.items() if not isinstance(value, str)), None)
+        if unfit is not None:
+            raise Stall("CredentialsUnfit", f"key {unfit} of {where} is no text; write it anew")
+        return {key: value for key, value in texts.items() if isinstance(value, str)}
 
     def exists(self, namespace: str, name: str, uid: str) -> bool:
         self._fail()

@@ -1,5 +1,6 @@
 """Effects done to the world. Each is an ensure: the same effect twice leaves the same world."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from mfu_operator.errors import Stall
@@ -7,7 +8,16 @@ from mfu_operator.model.baseline import MetricsSource, SecretRef
 from mfu_operator.model.commit import Source
 from mfu_operator.model.proposal import PullRequestState
 from mfu_operator.model.verdict import Gate
-from mfu_operator.ports import Cluster, Credentials, Forge, Repository
+from mfu_operator.ports import (
+    AUTHORITY,
+    CLIENT_CERTIFICATE,
+    PASSWORD,
+    Cluster,
+    Credentials,
+    Forge,
+    Repository,
+    SecretUse,
+)
 from mfu_operator.reconcile.effects import (
     CommitsRead,
     Effect,
@@ -61,7 +71,7 @@ def credentials_of(cluster: Cluster, namespace: str, secret: SecretRef | None) -
     """
     if secret is None:
         return None
-    data = cluster.secret(namespace, secret.name)
+    data = cluster.secret(namespace, secret.name, PASSWORD)
     password = data.get("token") or data.get("password")
     if not password:
         raise Stall("CredentialsMissing", f"Secret {namespace}/{secret.name} has neither key token nor key password")
@@ -77,21 +87,25 @@ def source_credentials(cluster: Cluster, namespace: str, source: MetricsSource) 
     sent = credentials_of(cluster, namespace, source.secret)
     if source.ca is None and source.certificate is None:
         return sent
+    authority = _read(cluster, namespace, source.ca, AUTHORITY)
+    pair = _read(cluster, namespace, source.certificate, CLIENT_CERTIFICATE)
     return replace(
         sent or Credentials(),
-        ca=_key_of(cluster, namespace, source.ca, "ca.crt"),
-        certificate=_key_of(cluster, namespace, source.certificate, "tls.crt"),
-        private_key=_key_of(cluster, namespace, source.certificate, "tls.key"),
+        ca=authority.get("ca.crt"),
+        certificate=pair.get("tls.crt"),
+        private_key=pair.get("tls.key"),
     )
 
 
-def _key_of(cluster: Cluster, namespace: str, secret: SecretRef | None, key: str) -> str | None:
+def _read(cluster: Cluster, namespace: str, secret: SecretRef | None, use: SecretUse) -> Mapping[str, str]:
+    """All keys of the use; none where nothing is referred to. One reading: a pair that is renewed stays a pair."""
     if secret is None:
-        return None
-    text = cluster.secret(namespace, secret.name).get(key)
-    if not text:
-        raise Stall("CredentialsMissing", f"Secret {namespace}/{secret.name} has no key {key}")
-    return text
+        return {}
+    data = cluster.secret(namespace, secret.name, use)
+    absent = next((key for key in use.keys if not data.get(key)), None)
+    if absent is not None:
+        raise Stall("CredentialsMissing", f"Secret {namespace}/{secret.name} has no key {absent}")
+    return data
 
 
 def forge_of(hands: Hands, world: World, source: Source) -> Forge:

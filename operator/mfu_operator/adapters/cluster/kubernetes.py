@@ -19,6 +19,7 @@ from mfu_operator.errors import Retry, Stall
 from mfu_operator.model.baseline import WorkloadRef
 from mfu_operator.model.condition import Event
 from mfu_operator.model.workload import PodEndpoint, ProfilingJob, Workload
+from mfu_operator.ports import SecretUse
 
 REQUEST_TIMEOUT_S = 15.0
 """An API server that does not answer in this time is as good as unreachable; the next tick asks again."""
@@ -27,8 +28,6 @@ CONNECTIONS = 24
 """Kept open: as many as ticks run at once, and some for the Lease and the command line."""
 
 COMPONENT = "mfu-operator"
-CREDENTIAL_TYPES = ("Opaque", "kubernetes.io/basic-auth", "kubernetes.io/tls")
-"""Types of Secrets that prove something to another host. Of a TLS Secret the certificate alone leaves the cluster."""
 
 NAMES_IN_A_SELECTOR = 100
 """Label values in one selector: a request's address may hold 8 KB."""
@@ -200,8 +199,8 @@ class KubernetesCluster:
                 if error.status != 409:
                     raise
 
-    def secret(self, namespace: str, name: str) -> Mapping[str, str]:
-        """The decoded data of one Secret that a person made for credentials.
+    def secret(self, namespace: str, name: str, use: SecretUse) -> Mapping[str, str]:
+        """Those of the use's keys that one Secret has, which a person made for it.
 
         Whoever writes a baseline also says where they are sent, so a ServiceAccount's token, say, is none of them.
         """
@@ -212,18 +211,17 @@ class KubernetesCluster:
                 if error.status == 404:
                     raise Stall(
                         "CredentialsMissing",
-                        f"there is no Secret {name!r} in namespace {namespace!r}; create it "
-                        "with the keys that the field asks for: token, or username and password; ca.crt; tls.crt and "
-                        "tls.key",
+                        f"there is no Secret {name!r} in namespace {namespace!r}; create it with {use.wanted}",
                     ) from None
                 raise
-        if found.type not in CREDENTIAL_TYPES:
+        if found.type not in use.types:
             raise Stall(
                 "CredentialsUnfit",
-                f"Secret {name!r} in namespace {namespace!r} is of type {found.type}, which is sent to nobody; make "
-                f"one of type {' or '.join(CREDENTIAL_TYPES)} that holds the credentials alone",
+                f"Secret {name!r} in namespace {namespace!r} is of type {found.type}, which is not read for this; make "
+                f"one of type {' or '.join(use.types)} with {use.wanted}",
             )
-        return {key: base64.b64decode(value).decode() for key, value in (found.data or {}).items()}
+        data = found.data or {}
+        return {key: _text(base64.b64decode(data[key]), key, namespace, name) for key in use.keys if key in data}
 
     def exists(self, namespace: str, name: str, uid: str) -> bool:
         """Whether there still is this TrainingBaseline."""
@@ -276,3 +274,13 @@ class KubernetesCluster:
         }
         with translated(f"posting Event {event.reason}"):
             self._events.create_namespaced_event(regarding["namespace"], body, _request_timeout=REQUEST_TIMEOUT_S)
+
+
+def _text(content: bytes, key: str, namespace: str, name: str) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        raise Stall(
+            "CredentialsUnfit",
+            f"key {key} of Secret {name!r} in namespace {namespace!r} is no text in UTF-8; write it anew",
+        ) from None
