@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 
 from mfu_operator.adapters.metric_names import names_of
+from mfu_operator.adapters.pod_targets import Target
 from mfu_operator.adapters.prometheus import PrometheusSources
-from mfu_operator.adapters.scrape import PodMetrics, Target
+from mfu_operator.adapters.scrape import PodMetrics
 from mfu_operator.errors import Retry
 from mfu_operator.model.baseline import MetricsSource, PodScrape, Signal, WorkloadRef
 from mfu_operator.model.series import Phase, Reading

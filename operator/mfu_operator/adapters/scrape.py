@@ -5,20 +5,20 @@ parsed by prometheus-client, as OpenMetrics where the pod says so and as the tex
 what a page showed before is gone.
 """
 
+import logging
 import math
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
 
-import httpx
-from prometheus_client.metrics_core import Metric
-from prometheus_client.openmetrics import parser as openmetrics
-from prometheus_client.parser import text_string_to_metric_families as text_families
-
+from mfu_operator.adapters.exposition import samples_of
 from mfu_operator.adapters.metric_names import MetricNames, names_of, of_fleet
+from mfu_operator.adapters.page_turns import read_in_turns
+from mfu_operator.adapters.pod_pages import Fetch, HttpPages
+from mfu_operator.adapters.pod_targets import Target, no_target, targets_of
 from mfu_operator.detect.samples import SCRAPED_AT, STEP_TIME, Assembly
 from mfu_operator.detect.vital_samples import VITALS, VitalAssembly
 from mfu_operator.errors import MfuError, Retry, Unreadable, Wait
@@ -28,51 +28,16 @@ from mfu_operator.model.vitals import Vitals
 from mfu_operator.model.workload import PodEndpoint
 from mfu_operator.ports import Credentials, Metrics
 
-AT_ONCE = 32
-"""Pages that are asked for at the same time: 10 ms a page is 3,000 pages a second, from 32 sockets."""
-
-PAGE_DEADLINE_S = 5.0
-"""For one page, from connecting to its last byte; a pod of the same cluster answers in milliseconds."""
+log = logging.getLogger(__name__)
 
 SWEEP_DEADLINE_S = 20.0
 """For all pages of a sweep, shorter than a sweep of 30 s: pages that were not read by then are read the next time."""
 
-LARGEST_PAGE = 8 * 1024 * 1024
-"""Bytes. A training process exports kilobytes."""
-
-OLD_SAMPLE_S = 300.0
-"""A sample that carries a time of its own and is older is of the past: Prometheus' own look-back."""
-
 RATE_WINDOW_S = 180.0
 """Of counters: as Prometheus is asked for them."""
 
-_ACCEPT = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
-_PORT, _PATH, _SCRAPE = "prometheus.io/port", "prometheus.io/path", "prometheus.io/scrape"
-_PORT_NAME = "metrics"
-
-EndpointsOf = Callable[[Sequence[WorkloadRef]], Mapping[WorkloadRef, Sequence[PodEndpoint]]]
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """One page of one pod of a workload."""
-
-    workload: WorkloadRef
-    pod: str
-    ip: str
-    port: int
-    path: str
-
-    @property
-    def instance(self) -> str:
-        """What tells processes of one pod apart: address and port, as Prometheus has it."""
-        host = f"[{self.ip}]" if ":" in self.ip else self.ip
-        return f"{host}:{self.port}"
-
-    @property
-    def url(self) -> str:
-        """The page's address."""
-        return f"http://{self.instance}{self.path}"
+EndpointsOf = Callable[[Sequence[WorkloadRef]], Mapping[WorkloadRef, Sequence[PodEndpoint] | MfuError]]
+"""The running pods of workloads, or why a workload's cannot be known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +48,6 @@ class Look:
     at_s: float
     samples: tuple[tuple[str, Mapping[str, str], float], ...] = ()
     problem: MfuError | None = None
-
-
-Fetch = Callable[[Target], tuple[str, str]]
-"""(content type, text) of a page. Raises MfuError."""
 
 
 class PodMetrics:
@@ -117,7 +78,8 @@ class PodMetrics:
         self._fetch = fetch or HttpPages().fetch
         self._deadline_s = deadline_s
         self._lock = threading.Lock()
-        self._counters: dict[tuple[str, str], _Counter] = {}
+        self._counters: dict[tuple[Target, str], _Counter] = {}
+        self._hanging: set[str] = set()
         self._absent: dict[WorkloadRef, MfuError] = {}
         self._answered: frozenset[str] = frozenset()
         self._looks: tuple[Look, ...] = ()
@@ -163,16 +125,16 @@ class PodMetrics:
             return self._absent.get(workload)
 
     def looks(self, workloads: Sequence[WorkloadRef]) -> list[Look]:
-        """Ask for every page of these workloads, those that answered last time first."""
-        endpoints = self._endpoints_of(workloads)
-        targets: list[Target] = []
-        absent: dict[WorkloadRef, MfuError] = {}
-        for workload in workloads:
-            mine = [t for each in endpoints.get(workload, ()) for t in targets_of(workload, each, self._scrape)]
-            targets += mine
-            if not mine:
-                absent[workload] = _no_target(workload, endpoints.get(workload, ()), self._scrape)
-        looks = self._asked(sorted(targets, key=lambda target: target.url not in self._answered))
+        """Ask for every page of these workloads, those that answered last time first, each page once.
+
+        Raises MfuError where of no workload the pods can be known.
+        """
+        targets, absent = self._targets(workloads)
+        pages: dict[object, list[Target]] = {}
+        for target in targets:
+            pages.setdefault(target.page, []).append(target)
+        once = sorted((same[0] for same in pages.values()), key=lambda target: target.url not in self._answered)
+        looks = [replace(look, target=each) for look in self._asked(once) for each in pages[look.target.page]]
         read = {look.target.workload for look in looks if look.samples}
         for look in looks:
             if look.target.workload not in read:
@@ -182,30 +144,61 @@ class PodMetrics:
             self._answered = frozenset(look.target.url for look in looks if look.problem is None)
         return looks
 
+    def _targets(self, workloads: Sequence[WorkloadRef]) -> tuple[list[Target], dict[WorkloadRef, MfuError]]:
+        """Every page, and of workloads without any the reason."""
+        known = self._endpoints_of(workloads)
+        targets: list[Target] = []
+        absent: dict[WorkloadRef, MfuError] = {}
+        for workload in workloads:
+            endpoints = known.get(workload, ())
+            if isinstance(endpoints, MfuError):
+                absent[workload] = endpoints
+                continue
+            mine = [target for each in endpoints for target in targets_of(workload, each, self._scrape)]
+            targets += mine
+            if not mine:
+                absent[workload] = no_target(workload, endpoints, self._scrape)
+        failed = [problem for problem in known.values() if isinstance(problem, MfuError)]
+        if failed and len(failed) == len(workloads):
+            raise failed[0]
+        return targets, absent
+
     def _asked(self, targets: Sequence[Target]) -> list[Look]:
-        if not targets:
-            return []
-        pool = ThreadPoolExecutor(min(AT_ONCE, len(targets)), thread_name_prefix="scrape")
-        futures: dict[Target, Future[Look]] = {target: pool.submit(self._look, target) for target in targets}
-        done, _ = wait(futures.values(), timeout=self._deadline_s)
-        pool.shutdown(wait=False, cancel_futures=True)
-        late = Retry("PodUnreachable", f"not read within {self._deadline_s:g} s: too many others do not answer")
-        now_s = self._clock()
-        return [
-            future.result() if future in done else Look(target, now_s, problem=late)
-            for target, future in futures.items()
-        ]
+        """One look for each. A page whose last request still hangs is not asked for again."""
+        with self._lock:
+            hanging = frozenset(self._hanging)
+        found = read_in_turns([each for each in targets if each.url not in hanging], self._look, self._deadline_s)
+        return [self._came(target, found.get(target), target.url in hanging) for target in targets]
+
+    def _came(self, target: Target, future: Future[Look] | None, hangs: bool) -> Look:
+        """What came of asking; a fault that nobody thought of costs this page alone."""
+        where = f"{target.url} of pod {target.pod}"
+        if future is None:
+            late = f"was not read within {self._deadline_s:g} s: too many others do not answer"
+            told = "has not answered since the last sweep" if hangs else late
+            return Look(target, self._clock(), problem=Retry("PodUnreachable", f"{where} {told}"))
+        error = future.exception()
+        if error is None:
+            return future.result()
+        log.error("reading %s failed", where, exc_info=error)
+        told = f"a fault of the operator ({type(error).__name__}): its log has the traceback, please report it"
+        return Look(target, self._clock(), problem=Retry("PodPageUnreadable", f"{where}: {told}"))
 
     def _look(self, target: Target) -> Look:
+        with self._lock:
+            self._hanging.add(target.url)
         try:
             content_type, text = self._fetch(target)
             at_s = self._clock()
-            return Look(target, at_s, tuple(_samples(content_type, text, self.names, at_s)))
+            return Look(target, at_s, tuple(samples_of(content_type, text, self.names, at_s)))
         except Unreadable as problem:
             told = Retry(problem.reason, f"{target.url} of pod {target.pod}: {problem.message}")
             return Look(target, self._clock(), problem=told)
         except MfuError as problem:
             return Look(target, self._clock(), problem=problem)
+        finally:
+            with self._lock:
+                self._hanging.discard(target.url)
 
     def _add(self, assembly: Assembly, look: Look, now_s: float) -> None:
         target = look.target
@@ -222,7 +215,7 @@ class PodMetrics:
 
     def _rate(self, look: Look, kind: str, labels: Mapping[str, str], value: float) -> float | None:
         """Per second, or seconds per step; None where it cannot be told yet, and of steps that stand still."""
-        key = (look.target.url, f"{kind} {sorted(labels.items())}")
+        key = (look.target, f"{kind} {sorted(labels.items())}")
         rate = self._counters.setdefault(key, _Counter()).note(look.at_s, value)
         if kind == STEP_TIME:
             return 1 / rate if rate else None
@@ -230,7 +223,7 @@ class PodMetrics:
 
     def _forget(self, looks: Sequence[Look]) -> None:
         """Counters of pages that are not there any more."""
-        there = {look.target.url for look in looks}
+        there = {look.target for look in looks}
         self._counters = {key: counter for key, counter in self._counters.items() if key[0] in there}
 
 
@@ -252,55 +245,6 @@ class _Counter:
         pairs = zip(self.points, self.points[1:], strict=False)
         grown = sum(now - before if now >= before else now for (_, before), (_, now) in pairs)
         return grown / (at_s - self.points[0][0])
-
-
-class HttpPages:
-    """Reads pages over HTTP: no proxy, no redirect, no more than `largest` bytes, no longer than `deadline_s`."""
-
-    def __init__(self, deadline_s: float = PAGE_DEADLINE_S, largest: int = LARGEST_PAGE) -> None:
-        self._deadline_s = deadline_s
-        self._largest = largest
-        self._client = httpx.Client(
-            timeout=deadline_s,
-            headers={"Accept": _ACCEPT},
-            follow_redirects=False,
-            trust_env=False,
-            limits=httpx.Limits(max_connections=AT_ONCE, max_keepalive_connections=0),
-        )
-
-    def fetch(self, target: Target) -> tuple[str, str]:
-        """(content type, text). Raises Retry(PodUnreachable), Unreadable(PodPageUnreadable)."""
-        ends_s = time.monotonic() + self._deadline_s
-        where = f"{target.url} of pod {target.pod}"
-        try:
-            with self._client.stream("GET", target.url) as response:
-                if response.status_code != httpx.codes.OK:
-                    raise Retry(
-                        "PodUnreachable", f"{where} answered {response.status_code}: check metrics.pods.ports and path"
-                    )
-                return response.headers.get("content-type", ""), self._body(response, ends_s).decode(errors="replace")
-        except httpx.TimeoutException:
-            raise Retry("PodUnreachable", f"{where} did not answer within {self._deadline_s:g} s: {_POLICY}") from None
-        except httpx.HTTPError as error:
-            raise Retry(
-                "PodUnreachable",
-                f"{where} cannot be reached ({type(error).__name__}): does the training process listen there, on all "
-                f"addresses? {_POLICY}",
-            ) from None
-
-    def _body(self, response: httpx.Response, ends_s: float) -> bytes:
-        parts, size = [], 0
-        for part in response.iter_bytes():
-            parts.append(part)
-            size += len(part)
-            if size > self._largest:
-                raise Unreadable("PodPageUnreadable", f"it is larger than {self._largest >> 20} MiB")
-            if time.monotonic() > ends_s:
-                raise Unreadable("PodPageUnreadable", f"it did not end within {self._deadline_s:g} s")
-        return b"".join(parts)
-
-
-_POLICY = "do the NetworkPolicies of its namespace and of the operator's let the operator in?"
 
 
 class PodSources:
@@ -340,71 +284,6 @@ class PodSources:
                 opened = PodMetrics(source.pods, names_of(wanted), self._endpoints_of, self._clock, self._fetch)
                 self._open[key] = opened
             return opened
-
-
-def targets_of(workload: WorkloadRef, endpoint: PodEndpoint, scrape: PodScrape) -> tuple[Target, ...]:
-    """The pages of a pod: the declared ports, else its annotation, else its container ports called metrics…"""
-    path = scrape.path or endpoint.annotations.get(_PATH) or "/metrics"
-    return tuple(
-        Target(workload, endpoint.name, endpoint.ip, port, path if path.startswith("/") else f"/{path}")
-        for port in _ports(endpoint, scrape)
-    )
-
-
-def _ports(endpoint: PodEndpoint, scrape: PodScrape) -> Iterator[int]:
-    if scrape.ports:
-        for wanted in scrape.ports:
-            port = endpoint.ports.get(wanted) if isinstance(wanted, str) else wanted
-            if port is not None:
-                yield port
-        return
-    if endpoint.annotations.get(_SCRAPE) == "false":
-        return
-    annotated = endpoint.annotations.get(_PORT, "")
-    if annotated.isdigit():
-        yield int(annotated)
-        return
-    yield from (port for name, port in sorted(endpoint.ports.items()) if name.startswith(_PORT_NAME))
-
-
-def _samples(
-    content_type: str, text: str, names: MetricNames, at_s: float
-) -> Iterator[tuple[str, Mapping[str, str], float]]:
-    """The wanted samples of a page. Raises Unreadable(PodPageUnreadable)."""
-    kinds: dict[str, list[str]] = {}
-    for kind, name in (*names.names.items(), *names.vitals.items()):
-        kinds.setdefault(name, []).append(kind)
-    try:
-        families: list[Metric] = list(_parser(content_type)(text))
-    except (ValueError, KeyError, IndexError) as error:
-        raise Unreadable("PodPageUnreadable", f"it is no metrics page: {error}") from None
-    for family in families:
-        for sample in family.samples:
-            wanted = kinds.get(sample.name, ())
-            if not wanted or (sample.timestamp is not None and at_s - float(sample.timestamp) > OLD_SAMPLE_S):
-                continue
-            for kind in wanted:
-                yield kind, sample.labels, float(sample.value)
-
-
-def _parser(content_type: str) -> Callable[[str], Iterable[Metric]]:
-    if content_type.startswith("application/openmetrics-text"):
-        return openmetrics.text_string_to_metric_families
-    return text_families
-
-
-def _no_target(workload: WorkloadRef, endpoints: Sequence[PodEndpoint], scrape: PodScrape) -> MfuError:
-    who = f"{workload.kind} {workload.namespace}/{workload.name}"
-    if not endpoints:
-        return Wait("NoSeries", f"no pod of {who} runs")
-    wanted = ", ".join(str(port) for port in scrape.ports)
-    if wanted:
-        return Wait("NoMetricsPort", f"no pod of {who} has a container port of the name {wanted}")
-    return Wait(
-        "NoMetricsPort",
-        f"pod {endpoints[0].name} of {who} does not say where its metrics are: write metrics.pods.ports, annotate it "
-        f'with {_PORT}, or call a container port "{_PORT_NAME}"',
-    )
 
 
 def _no_sample(target: Target, names: MetricNames) -> MfuError:

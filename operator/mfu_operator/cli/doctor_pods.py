@@ -3,7 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from mfu_operator.adapters.cluster import KubernetesCluster
-from mfu_operator.adapters.scrape import Fetch, Look, PodMetrics, Target
+from mfu_operator.adapters.pod_pages import Fetch
+from mfu_operator.adapters.pod_targets import Target
+from mfu_operator.adapters.scrape import Look, PodMetrics
 from mfu_operator.cli.findings import MOST_MFU, PERCENTAGE, WITHOUT, Finding
 from mfu_operator.detect.samples import INFO, MFU, PHASE
 from mfu_operator.errors import MfuError

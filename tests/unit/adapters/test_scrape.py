@@ -1,6 +1,7 @@
 """Readings from the pods' own pages."""
 
 import threading
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -9,8 +10,11 @@ from prometheus_client import generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 
 from mfu_operator.adapters.metric_names import names_of
-from mfu_operator.adapters.scrape import AT_ONCE, HttpPages, PodMetrics, PodSources, Target, targets_of
-from mfu_operator.errors import MfuError, Retry, Wait
+from mfu_operator.adapters.page_turns import AT_ONCE, OF_ONE_WORKLOAD
+from mfu_operator.adapters.pod_pages import HttpPages
+from mfu_operator.adapters.pod_targets import Target, targets_of
+from mfu_operator.adapters.scrape import PodMetrics, PodSources
+from mfu_operator.errors import MfuError, Retry, Stall, Wait
 from mfu_operator.model.baseline import MetricsSource, PodScrape, Signal, WorkloadRef
 from mfu_operator.model.series import Phase, Reading
 from mfu_operator.model.workload import PodEndpoint
@@ -263,12 +267,36 @@ def endpoint(**more: object) -> PodEndpoint:
         ),
         (endpoint(ports={"http": 80}), PodScrape(), []),
         (PodEndpoint("gpt-0", "fd00::1"), PodScrape((9400,)), ["http://[fd00::1]:9400/metrics"]),
+        (
+            endpoint(ports={"metrics": 1}, annotations={"prometheus.io/port": "²"}),
+            PodScrape(),
+            ["http://10.0.0.1:1/metrics"],
+        ),
+        (endpoint(annotations={"prometheus.io/port": "65536"}), PodScrape(), []),
+        (endpoint(annotations={"prometheus.io/port": "0"}), PodScrape(), []),
+        (endpoint(annotations={"prometheus.io/path": "/metrics\n"}), PodScrape((9400,)), []),
+        (endpoint(annotations={"prometheus.io/path": "/metrics x"}), PodScrape((9400,)), []),
+        (endpoint(annotations={"prometheus.io/path": "/métrics"}), PodScrape((9400,)), []),
+        (endpoint(annotations={"prometheus.io/path": "/" * 1025}), PodScrape((9400,)), []),
     ],
 )
 def test_a_port_is_found_by_number_name_annotation_or_convention(
     pod: PodEndpoint, wanted: PodScrape, urls: list[str]
 ) -> None:
     assert [target.url for target in targets_of(JOB, pod, wanted)] == urls
+
+
+@pytest.mark.parametrize("path", ["/metrics\n", "/" * 70_000])
+def test_a_path_that_is_none_is_its_own_jobs_problem(path: str) -> None:
+    odd = endpoint(annotations={"prometheus.io/path": path})
+    running = {JOB: (odd,), OTHER: (PodEndpoint("llama-0", "10.0.0.2"),)}
+    names = names_of(MetricsSource())
+    metrics = PodMetrics(PodScrape((9400,)), names, lambda refs: running, fetch=lambda target: (TEXT, PROBE))
+    assert set(metrics.latest([JOB, OTHER], 1000.0)) == {OTHER}
+    problem = metrics.absence(JOB)
+    assert problem is not None
+    assert (problem.reason, "prometheus.io/path" in problem.message) == ("NoMetricsPort", True)
+    assert len(problem.message) < 300
 
 
 def test_pods_that_do_not_say_where_their_metrics_are_are_told_how() -> None:
@@ -340,23 +368,129 @@ def test_pages_that_hang_do_not_hold_up_the_others() -> None:
     assert reading.incarnation == "gpt-0"
 
 
-def test_at_most_so_many_pages_are_asked_for_at_once() -> None:
-    lock, now, most = threading.Lock(), [0], [0]
-    begun = threading.Barrier(AT_ONCE)
+class Together:
+    """Pages that are answered once `count` are being read at the same time; `most` were, by workload and in all."""
 
-    def fetch(target: Target) -> tuple[str, str]:
-        with lock:
-            now[0] += 1
-            most[0] = max(most[0], now[0])
-        begun.wait(10)
-        with lock:
-            now[0] -= 1
+    def __init__(self, count: int) -> None:
+        self._begun = threading.Barrier(count)
+        self._lock = threading.Lock()
+        self._now: Counter[str] = Counter()
+        self.most: Counter[str] = Counter()
+
+    def fetch(self, target: Target) -> tuple[str, str]:
+        who = target.workload.name
+        with self._lock:
+            self._now.update((who, "all"))
+            self.most |= self._now
+        self._begun.wait(10)
+        with self._lock:
+            self._now.subtract((who, "all"))
         return TEXT, PROBE
 
-    endpoints = tuple(PodEndpoint(f"gpt-{index}", f"10.0.1.{index}") for index in range(3 * AT_ONCE))
-    metrics = PodMetrics(PodScrape((9400,)), names_of(MetricsSource()), lambda refs: {JOB: endpoints}, fetch=fetch)
-    assert len(metrics.looks([JOB])) == 3 * AT_ONCE
-    assert most == [AT_ONCE]
+
+def running(*jobs: str, pods: int) -> dict[WorkloadRef, tuple[PodEndpoint, ...]]:
+    return {
+        replace(JOB, name=job): tuple(PodEndpoint(f"{job}-{pod}", f"10.0.{index}.{pod}") for pod in range(pods))
+        for index, job in enumerate(jobs)
+    }
+
+
+def test_at_most_so_many_pages_are_asked_for_at_once() -> None:
+    together, found = Together(AT_ONCE), running("a", "b", "c", "d", "e", "f", pods=AT_ONCE // 2)
+    metrics = PodMetrics(PodScrape((9400,)), names_of(MetricsSource()), lambda refs: found, fetch=together.fetch)
+    looks = metrics.looks(list(found))
+    assert (len(looks), {look.problem for look in looks}) == (3 * AT_ONCE, {None})
+    assert together.most["all"] == AT_ONCE
+
+
+def test_one_job_may_not_take_all_turns() -> None:
+    together, found = Together(OF_ONE_WORKLOAD), running("a", pods=2 * OF_ONE_WORKLOAD)
+    metrics = PodMetrics(PodScrape((9400,)), names_of(MetricsSource()), lambda refs: found, fetch=together.fetch)
+    assert len(metrics.looks(list(found))) == 2 * OF_ONE_WORKLOAD
+    assert together.most["a"] == OF_ONE_WORKLOAD
+
+
+def test_a_job_none_of_whose_many_pods_answers_holds_up_no_other() -> None:
+    released, found = threading.Event(), running("silent", "good", pods=2 * AT_ONCE)
+
+    def fetch(target: Target) -> tuple[str, str]:
+        if target.workload.name == "silent":
+            released.wait(30)
+        return TEXT, PROBE
+
+    metrics = PodMetrics(PodScrape((9400,)), names_of(MetricsSource()), lambda refs: found, fetch=fetch, deadline_s=2.0)
+    try:
+        looks = metrics.looks(list(found))
+    finally:
+        released.set()
+    assert sum(look.problem is None for look in looks) == 2 * AT_ONCE
+    assert {look.target.workload.name for look in looks if look.problem is None} == {"good"}
+
+
+def test_a_page_whose_last_request_is_still_open_is_not_asked_for_again() -> None:
+    released, asked = threading.Event(), list[str]()
+
+    def fetch(target: Target) -> tuple[str, str]:
+        asked.append(target.pod)
+        released.wait(30)
+        return TEXT, PROBE
+
+    found = running("a", pods=1)
+    metrics = PodMetrics(PodScrape((9400,)), names_of(MetricsSource()), lambda refs: found, fetch=fetch, deadline_s=0.1)
+    try:
+        (first,), (second,) = metrics.looks(list(found)), metrics.looks(list(found))
+    finally:
+        released.set()
+    assert asked == ["a-0"]
+    assert first.problem is not None
+    assert second.problem is not None
+    assert "has not answered since the last sweep" in second.problem.message
+
+
+def test_two_baselines_of_one_pod_share_its_page() -> None:
+    asked, tokens = list[str](), [0]
+
+    def fetch(target: Target) -> tuple[str, str]:
+        asked.append(target.url)
+        tokens[0] += 30_000
+        return TEXT, f"tokens_total {tokens[0]}\n"
+
+    side = replace(JOB, container="side")
+    names = names_of(MetricsSource(names={"throughput": "tokens_total", "mfu": ""}))
+    now = [1000.0]
+    found = {JOB: (endpoint(),), side: (endpoint(),)}
+    metrics = PodMetrics(PodScrape((9400,)), names, lambda refs: found, lambda: now[0], fetch)
+    for _ in range(2):
+        now[0] += 30
+        latest = metrics.latest([JOB, side], now[0])
+    assert len(asked) == 2
+    assert [latest[ref][0].values for ref in (JOB, side)] == [{Signal.THROUGHPUT: 1000.0}] * 2
+
+
+def test_a_fault_over_one_page_is_logged_and_costs_that_page_alone(
+    pods: Pods, caplog: pytest.LogCaptureFixture
+) -> None:
+    pods.run(JOB, gpt_0=PROBE)
+    pods.run(OTHER, llama_0=PROBE)
+    del pods.pages["gpt-0"]
+    assert set(pods.metrics.latest([JOB, OTHER], 1030.0)) == {OTHER}
+    problem = pods.metrics.absence(JOB)
+    assert problem is not None
+    assert (problem.reason, "KeyError" in problem.message) == ("PodPageUnreadable", True)
+    assert "Traceback" in caplog.text
+
+
+def test_pods_of_one_namespace_that_may_not_be_listed_are_that_jobs_problem() -> None:
+    refused = Stall("ClusterAccessDenied", "no")
+    known: dict[WorkloadRef, tuple[PodEndpoint, ...] | MfuError] = {JOB: refused, OTHER: (endpoint(),)}
+    metrics = PodMetrics(
+        PodScrape((9400,)), names_of(MetricsSource()), lambda refs: known, fetch=lambda target: (TEXT, PROBE)
+    )
+    assert set(metrics.latest([JOB, OTHER], 1000.0)) == {OTHER}
+    assert metrics.absence(JOB) is refused
+    with pytest.raises(Stall):
+        known.pop(OTHER)
+        metrics.latest([JOB], 1000.0)
 
 
 def test_equal_declarations_are_one_source_and_others_are_not() -> None:

@@ -5,8 +5,9 @@ from urllib.parse import parse_qs
 
 import httpx
 
+from mfu_operator.adapters.pod_targets import Target
 from mfu_operator.adapters.prometheus import PrometheusMetrics, PrometheusSources
-from mfu_operator.adapters.scrape import PodMetrics, PodSources, Target
+from mfu_operator.adapters.scrape import PodMetrics, PodSources
 from mfu_operator.cli.doctor import examined, overall
 from mfu_operator.cli.doctor_pods import examined_pods
 from mfu_operator.cli.findings import Finding

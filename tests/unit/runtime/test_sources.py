@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from mfu_operator.adapters.pod_targets import Target
 from mfu_operator.adapters.prometheus import PrometheusMetrics, PrometheusSources
-from mfu_operator.adapters.scrape import PodMetrics, PodSources, Target
+from mfu_operator.adapters.scrape import PodMetrics, PodSources
 from mfu_operator.errors import Retry
 from mfu_operator.model.baseline import (
     Baseline,
