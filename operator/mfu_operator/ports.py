@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from mfu_operator.errors import MfuError
 from mfu_operator.model.baseline import ApplicationRef, MetricsSource, WorkloadRef
 from mfu_operator.model.commit import Commit, Source
 from mfu_operator.model.condition import Event
@@ -78,8 +79,9 @@ class Cluster(Protocol):
     def workload(self, ref: WorkloadRef) -> Workload | None:
         """The workload and its pods, None where there is no such object."""
 
-    def endpoints(self, refs: Sequence[WorkloadRef]) -> Mapping[WorkloadRef, tuple[PodEndpoint, ...]]:
-        """The running pods of many workloads, absent keys where none runs. Few requests for all together."""
+    def endpoints(self, refs: Sequence[WorkloadRef]) -> Mapping[WorkloadRef, tuple[PodEndpoint, ...] | MfuError]:
+        """The running pods of many workloads, absent keys where none runs, an error where they cannot be known. Few
+        requests for all together."""
 
     def profiling_job(self, namespace: str, name: str) -> ProfilingJob | None:
         """A profiling Job as it stands."""

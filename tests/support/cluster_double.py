@@ -53,7 +53,7 @@ class ClusterDouble:
             raise Stall("UnknownKind", f"spec.workload.kind {ref.kind!r} is not one of {', '.join(KINDS)}")
         return self.workloads.get((ref.kind, ref.namespace, ref.name))
 
-    def endpoints(self, refs: Sequence[WorkloadRef]) -> Mapping[WorkloadRef, tuple[PodEndpoint, ...]]:
+    def endpoints(self, refs: Sequence[WorkloadRef]) -> Mapping[WorkloadRef, tuple[PodEndpoint, ...] | MfuError]:
         self._fail()
         return {ref: self.running[ref] for ref in refs if self.running.get(ref)}
 

@@ -2,9 +2,10 @@
 
 import base64
 import json
+import math
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from kubernetes import client, config
@@ -12,10 +13,11 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.config.config_exception import ConfigException
 
 from mfu_operator.adapters.cluster.failures import REFUSED, translated
-from mfu_operator.adapters.cluster.kinds import WorkloadKind, kind_of
+from mfu_operator.adapters.cluster.kinds import kind_of
+from mfu_operator.adapters.cluster.listing import Group, groups_of
 from mfu_operator.adapters.cluster.pods import endpoint_of, micro_time, pod_of, profiling_job_of, unix_time
 from mfu_operator.api.group import GROUP, PLURAL, VERSION
-from mfu_operator.errors import Retry, Stall
+from mfu_operator.errors import MfuError, Retry, Stall
 from mfu_operator.model.baseline import WorkloadRef
 from mfu_operator.model.condition import Event
 from mfu_operator.model.workload import PodEndpoint, ProfilingJob, Workload
@@ -27,10 +29,16 @@ REQUEST_TIMEOUT_S = 15.0
 CONNECTIONS = 24
 """Kept open: as many as ticks run at once, and some for the Lease and the command line."""
 
+RETRIES = 1
+"""A kept connection that the server had closed is made anew. More, and a server that hangs costs as many timeouts."""
+
 COMPONENT = "mfu-operator"
 
-NAMES_IN_A_SELECTOR = 100
-"""Label values in one selector: a request's address may hold 8 KB."""
+LISTING_DEADLINE_S = 20.0
+"""For the pods of all workloads of a source together, shorter than a sweep; the next one lists them anew."""
+
+PODS_IN_A_PAGE = 500
+"""As kubectl asks for them: a list of ten thousand pods is a hundred megabytes."""
 
 MERGE_PATCH = "application/merge-patch+json"
 
@@ -53,14 +61,21 @@ def connect() -> client.ApiClient:
             raise Stall("NoCluster", f"no cluster to talk to: {error}; set KUBECONFIG") from error
     configuration = client.Configuration.get_default_copy()
     configuration.connection_pool_maxsize = CONNECTIONS
+    configuration.retries = RETRIES
     return client.ApiClient(configuration)
 
 
 class KubernetesCluster:
-    """The Kubernetes API, narrowed to what is used. Safe to call from several threads."""
+    """The Kubernetes API, narrowed to what is used. Safe to call from several threads.
 
-    def __init__(self, api: client.ApiClient) -> None:
+    Args:
+        api: the client.
+        listing_deadline_s: for the pods of all workloads of a source; no request is begun after it.
+    """
+
+    def __init__(self, api: client.ApiClient, listing_deadline_s: float = LISTING_DEADLINE_S) -> None:
         self._api = api
+        self._listing_deadline_s = listing_deadline_s
         self._core = client.CoreV1Api(api)
         self._batch = client.BatchV1Api(api)
         self._events = client.EventsV1Api(api)
@@ -94,39 +109,46 @@ class KubernetesCluster:
             pod_count=kind.pod_count(manifest),
         )
 
-    def endpoints(self, refs: Sequence[WorkloadRef]) -> Mapping[WorkloadRef, tuple[PodEndpoint, ...]]:
-        """The running pods of many workloads: one request for a hundred of a namespace and kind."""
-        found: dict[WorkloadRef, list[PodEndpoint]] = {}
-        with translated("listing the pods of workloads"):
-            for namespace, label, owners in self._by_label(refs):
-                selector = f"{label} in ({','.join(sorted(owners))})"
-                for pod in self._pods(namespace, selector, "status.phase=Running"):
-                    endpoint = endpoint_of(pod)
-                    owner = owners.get(pod["metadata"]["labels"].get(label, ""))
-                    if endpoint is not None and owner is not None:
-                        found.setdefault(owner, []).append(endpoint)
-        return {ref: tuple(endpoints) for ref, endpoints in found.items()}
-
-    def _by_label(self, refs: Sequence[WorkloadRef]) -> Iterator[tuple[str, str, Mapping[str, WorkloadRef]]]:
-        """(namespace, label of the pods, workload by the label's value), in groups that fit into one request."""
-        groups: dict[tuple[str, str], dict[str, WorkloadRef]] = {}
+    def endpoints(self, refs: Sequence[WorkloadRef]) -> Mapping[WorkloadRef, tuple[PodEndpoint, ...] | MfuError]:
+        """The running pods of many workloads, or why a workload's cannot be listed: one request for a hundred of a
+        namespace and kind, and none after the deadline for all."""
+        ends_s = time.monotonic() + self._listing_deadline_s
+        found: dict[WorkloadRef, tuple[PodEndpoint, ...] | MfuError] = {}
+        labelled = []
         for ref in refs:
-            kind = kind_of(ref.api_version, ref.kind)
-            value = self._label_value(ref, kind) if kind is not None else None
-            if kind is not None and value:
-                groups.setdefault((ref.namespace, kind.pod_label), {})[value] = ref
-        for (namespace, label), owners in groups.items():
-            values = list(owners.items())
-            for start in range(0, len(values), NAMES_IN_A_SELECTOR):
-                yield namespace, label, dict(values[start : start + NAMES_IN_A_SELECTOR])
+            try:
+                labelled += self._labelled(ref, ends_s)
+            except MfuError as problem:
+                found[ref] = problem
+        for group in groups_of(labelled):
+            try:
+                found.update(self._running(group, ends_s))
+            except MfuError as problem:
+                found.update(dict.fromkeys(group.workloads, problem))
+        return found
 
-    def _label_value(self, ref: WorkloadRef, kind: WorkloadKind) -> str | None:
-        """The value by name alone where the kind has it so; the object is read where its status says it."""
-        by_name = kind.label_value({"metadata": {"name": ref.name}})
-        if by_name is not None:
-            return by_name
-        manifest = self._object(ref, kind.group, kind.plural)
-        return None if manifest is None else kind.label_value(manifest)
+    def _running(self, group: Group, ends_s: float) -> Mapping[WorkloadRef, tuple[PodEndpoint, ...]]:
+        found: dict[WorkloadRef, list[PodEndpoint]] = {}
+        with translated(f"listing the pods of workloads in namespace {group.namespace}"):
+            for pod in self._pods(group.namespace, group.selector, "status.phase=Running", ends_s):
+                endpoint = endpoint_of(pod)
+                if endpoint is not None:
+                    for owner in group.owners_of(pod):
+                        found.setdefault(owner, []).append(endpoint)
+        return {owner: tuple(endpoints) for owner, endpoints in found.items()}
+
+    def _labelled(self, ref: WorkloadRef, ends_s: float) -> list[tuple[WorkloadRef, str, str]]:
+        """The workload with the label of its pods and the label's value: known by name alone where the kind has it so,
+        read off the object where its status says it."""
+        kind = kind_of(ref.api_version, ref.kind)
+        if kind is None:
+            return []
+        value = kind.label_value({"metadata": {"name": ref.name}})
+        if value is None:
+            with translated(f"reading {ref.kind} {ref.namespace}/{ref.name}"):
+                manifest = self._object(ref, kind.group, kind.plural, ends_s)
+            value = None if manifest is None else kind.label_value(manifest)
+        return [(ref, kind.pod_label, value)] if value else []
 
     def pod_page(self, namespace: str, pod: str, port: int, path: str) -> tuple[str, str]:
         """(content type, text) of a page that a pod serves, through the API server: for people outside the cluster.
@@ -152,11 +174,11 @@ class KubernetesCluster:
                 ) from None
         return answer.headers.get("content-type", ""), answer.data.decode(errors="replace")
 
-    def _object(self, ref: WorkloadRef, group: str, plural: str) -> dict[str, Any] | None:
+    def _object(self, ref: WorkloadRef, group: str, plural: str, ends_s: float = math.inf) -> dict[str, Any] | None:
         version = ref.api_version.rpartition("/")[2]
         try:
             found: Any = self._custom.get_namespaced_custom_object(
-                group, version, ref.namespace, plural, ref.name, _request_timeout=REQUEST_TIMEOUT_S
+                group, version, ref.namespace, plural, ref.name, _request_timeout=_left_s(ends_s)
             )
         except ApiException as error:
             if error.status == 404:
@@ -164,16 +186,24 @@ class KubernetesCluster:
             raise
         return dict(found)
 
-    def _pods(self, namespace: str, labels: str, fields: str = "") -> list[dict[str, Any]]:
-        answer: Any = self._core.list_namespaced_pod(
-            namespace,
-            label_selector=labels,
-            field_selector=fields,
-            _preload_content=False,
-            _request_timeout=REQUEST_TIMEOUT_S,
-        )
-        items: list[dict[str, Any]] = json.loads(answer.data)["items"]
-        return items
+    def _pods(self, namespace: str, labels: str, fields: str = "", ends_s: float = math.inf) -> list[dict[str, Any]]:
+        items: list[dict[str, Any]] = []
+        more = None
+        while True:
+            answer: Any = self._core.list_namespaced_pod(
+                namespace,
+                label_selector=labels,
+                field_selector=fields,
+                limit=PODS_IN_A_PAGE,
+                _preload_content=False,
+                _request_timeout=_left_s(ends_s),
+                **({} if more is None else {"_continue": more}),
+            )
+            page = json.loads(answer.data)
+            items += page["items"]
+            more = (page.get("metadata") or {}).get("continue")
+            if not more:
+                return items
 
     def profiling_job(self, namespace: str, name: str) -> ProfilingJob | None:
         """A profiling Job as it stands."""
@@ -284,3 +314,11 @@ def _text(content: bytes, key: str, namespace: str, name: str) -> str:
             "CredentialsUnfit",
             f"key {key} of Secret {name!r} in namespace {namespace!r} is no text in UTF-8; write it anew",
         ) from None
+
+
+def _left_s(ends_s: float) -> float:
+    """What is left for one request. Raises Retry(ClusterUnreachable) where nothing is."""
+    left_s = ends_s - time.monotonic()
+    if left_s <= 0:
+        raise Retry("ClusterUnreachable", "the API server was too slow to list the pods of all workloads in one sweep")
+    return min(REQUEST_TIMEOUT_S, left_s)
