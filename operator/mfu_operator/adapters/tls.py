@@ -1,11 +1,15 @@
 """TLS with authorities and client certificates that come as text."""
 
+import os
+import re
 import ssl
-import tempfile
-from pathlib import Path
 
 from mfu_operator.errors import Stall
 from mfu_operator.ports import Credentials
+
+_CERTIFICATES = re.compile(r"-----BEGIN (?P<kind>CERTIFICATE)-----[!-~\s]+?-----END (?P=kind)-----")
+_KEYS = re.compile(r"-----BEGIN (?P<kind>(?:[A-Z]+ )?PRIVATE KEY)-----[!-~\s]+?-----END (?P=kind)-----")
+"""RFC 7468. What stands around the blocks (a byte order mark, comments in any language) is no part of them."""
 
 
 def context_of(credentials: Credentials | None) -> ssl.SSLContext:
@@ -14,28 +18,40 @@ def context_of(credentials: Credentials | None) -> ssl.SSLContext:
     Raises:
         Stall: CertificateUnreadable, naming which text is no PEM of what it should be.
     """
-    try:
-        context = ssl.create_default_context(cadata=credentials.ca if credentials else None)
-    except ssl.SSLError as error:
-        raise Stall("CertificateUnreadable", f"ca.crt holds no certificate in PEM: {_said(error)}") from None
+    context = _trusting(credentials.ca if credentials else None)
     if credentials is None or (credentials.certificate is None and credentials.private_key is None):
         return context
     if not credentials.certificate or not credentials.private_key:
         raise Stall("CertificateUnreadable", "a client certificate needs both keys, tls.crt and tls.key")
     try:
-        _present(context, credentials.certificate, credentials.private_key)
+        _present(context, _blocks(_KEYS, credentials.private_key) + _blocks(_CERTIFICATES, credentials.certificate))
     except (ssl.SSLError, ValueError) as error:
         raise Stall("CertificateUnreadable", f"tls.crt and tls.key are no pair in PEM: {_said(error)}") from None
     return context
 
 
-def _present(context: ssl.SSLContext, certificate: str, key: str) -> None:
-    """Load the pair: OpenSSL takes it from a file alone, which only this user can read and which is gone at once."""
-    with tempfile.TemporaryDirectory(prefix="mfu-tls-") as folder:
-        pair = Path(folder) / "pair.pem"
-        pair.touch(mode=0o600)
-        pair.write_text(f"{key.strip()}\n{certificate.strip()}\n", encoding="ascii")
-        context.load_cert_chain(pair, password=_no_password)
+def _trusting(authorities: str | None) -> ssl.SSLContext:
+    if authorities is None:
+        return ssl.create_default_context()
+    blocks = _blocks(_CERTIFICATES, authorities)
+    if not blocks:
+        raise Stall("CertificateUnreadable", "ca.crt holds no certificate in PEM")
+    try:
+        return ssl.create_default_context(cadata=blocks)
+    except ssl.SSLError as error:
+        raise Stall("CertificateUnreadable", f"ca.crt holds no certificate in PEM: {_said(error)}") from None
+
+
+def _blocks(kind: re.Pattern[str], text: str) -> str:
+    return "".join(f"{block[0]}\n" for block in kind.finditer(text))
+
+
+def _present(context: ssl.SSLContext, pair: str) -> None:
+    """Load key and certificate: OpenSSL takes them from a file alone, so from one that is on no disk (Linux)."""
+    with os.fdopen(os.memfd_create("mfu-tls"), "wb") as file:
+        file.write(pair.encode("ascii"))
+        file.flush()
+        context.load_cert_chain(f"/proc/self/fd/{file.fileno()}", password=_no_password)
 
 
 def _no_password() -> str:

@@ -134,6 +134,10 @@ def test_a_server_without_tls_says_so(authority: Authority) -> None:
     ("credentials", "told"),
     [
         (Credentials(ca="no certificate"), "ca.crt"),
+        (Credentials(ca=""), "ca.crt"),
+        (Credentials(ca="\n"), "ca.crt"),
+        (Credentials(ca="-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"), "ca.crt"),
+        (Credentials(ca="-----BEGIN CERTIFICATE-----\nAéAA\n-----END CERTIFICATE-----\n"), "ca.crt"),
         (Credentials(certificate="a"), "both keys"),
         (Credentials(certificate="a", private_key="b"), "no pair"),
     ],
@@ -157,10 +161,35 @@ def test_an_encrypted_key_asks_nobody_for_a_password(authority: Authority) -> No
         asked(1, Credentials(certificate=pair.certificate.read_text(), private_key=sealed))
 
 
-def test_nothing_of_a_private_key_is_left_on_disk(
-    authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_client_certificate_is_presented_where_no_file_can_be_written(
+    authority: Authority, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    """Its private key reaches no disk."""
+    pair = authority.issue("client")
     with served(authority.issue("server"), authority.certificate) as port:
-        asked(port, client(authority, authority.issue("client")))
-    assert list(tmp_path.iterdir()) == []
+        held = client(authority, pair)
+        monkeypatch.setattr("tempfile.tempdir", "/nowhere")
+        monkeypatch.setattr("pathlib.Path.open", _refused)
+        asked(port, held)
+
+
+def _refused(*_: object, **__: object) -> None:
+    raise PermissionError("read-only file system")
+
+
+@pytest.mark.parametrize("mark", ["\ufeff", "# Autorité de certification\n", "Subject: CN = Büro\n"])
+def test_what_stands_around_a_certificate_does_not_matter(authority: Authority, mark: str) -> None:
+    pair = client(authority, authority.issue("client"))
+    marked = Credentials(
+        ca=f"{mark}{pair.ca}{mark}",
+        certificate=f"{mark}{pair.certificate}{mark}",
+        private_key=f"{mark}{pair.private_key}{mark}",
+    )
+    with served(authority.issue("server"), authority.certificate) as port:
+        asked(port, marked)
+
+
+def test_every_authority_of_a_bundle_is_trusted(authority: Authority, tmp_path: Path) -> None:
+    other = Authority(tmp_path / "other", "other").certificate.read_text()
+    with served(authority.issue("server")) as port:
+        asked(port, Credentials(ca=f"# one\n{other}\n# zwei für alle\n{authority.certificate.read_text()}"))
