@@ -4,10 +4,14 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from mfu_operator.errors import Stall
 from mfu_operator.ports import Credentials
 
 READ_AGAIN_S = 60.0
 """The kubelet itself renews a mounted Secret about once a minute."""
+
+_VERSION = "..data"
+"""The kubelet's link to the version in force; it renames another one over it, then removes the old version."""
 
 
 class CredentialsFolder:
@@ -25,7 +29,7 @@ class CredentialsFolder:
         self._read: tuple[float, Credentials] | None = None
 
     def __call__(self) -> Credentials:
-        """The credentials, at most a minute old."""
+        """The credentials, at most a minute old, all of one version. Raises Stall: CredentialsUnfit."""
         with self._lock:
             now_s = self._clock()
             if self._read is None or not 0 <= now_s - self._read[0] < READ_AGAIN_S:
@@ -33,16 +37,36 @@ class CredentialsFolder:
             return self._read[1]
 
     def _credentials(self) -> Credentials:
-        return Credentials(
-            username=self._text("username"),
-            password=self._text("token") or self._text("password"),
-            ca=self._text("ca.crt"),
-            certificate=self._text("tls.crt"),
-            private_key=self._text("tls.key"),
-        )
+        """Read once more where another version was put in force meanwhile."""
+        version = self._version()
+        while True:
+            found = _credentials_in(version)
+            before, version = version, self._version()
+            if version == before:
+                return found
 
-    def _text(self, name: str) -> str | None:
-        try:
-            return (self._folder / name).read_text(encoding="utf-8").strip() or None
-        except FileNotFoundError:
-            return None
+    def _version(self) -> Path:
+        link = self._folder / _VERSION
+        return link.resolve() if link.is_symlink() else self._folder
+
+
+def _credentials_in(folder: Path) -> Credentials:
+    return Credentials(
+        username=_text(folder / "username"),
+        password=_text(folder / "token") or _text(folder / "password"),
+        ca=_text(folder / "ca.crt"),
+        certificate=_text(folder / "tls.crt"),
+        private_key=_text(folder / "tls.key"),
+    )
+
+
+def _text(file: Path) -> str | None:
+    told = f"{file.name} of the operator's own Prometheus credentials (the chart's prometheus.secretName)"
+    try:
+        return file.read_text(encoding="utf-8").strip() or None
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise Stall("CredentialsUnfit", f"{told} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise Stall("CredentialsUnfit", f"{told} is no text in UTF-8; write it anew") from None

@@ -7,8 +7,8 @@ import ssl
 from mfu_operator.errors import Stall
 from mfu_operator.ports import Credentials
 
-_CERTIFICATES = re.compile(r"-----BEGIN (?P<kind>CERTIFICATE)-----[!-~\s]+?-----END (?P=kind)-----")
-_KEYS = re.compile(r"-----BEGIN (?P<kind>(?:[A-Z]+ )?PRIVATE KEY)-----[!-~\s]+?-----END (?P=kind)-----")
+_CERTIFICATES = re.compile(r"-----BEGIN (?P<kind>CERTIFICATE)-----[!-~\s]+?-----END (?P=kind)-----", re.ASCII)
+_KEYS = re.compile(r"-----BEGIN (?P<kind>(?:[A-Z]+ )?PRIVATE KEY)-----[!-~\s]+?-----END (?P=kind)-----", re.ASCII)
 """RFC 7468. What stands around the blocks (a byte order mark, comments in any language) is no part of them."""
 
 

@@ -211,7 +211,7 @@ class Sweep:
             key: names the baseline (its uid).
             spec: what it declares.
             baseline: the level in force; None while none is declared or recorded.
-            credentials: of its metrics source.
+            credentials: of its metrics source. Where none can be opened with them, that of those before serves on.
             incident_since_s: the onset of the incident that is open in its status, None without one.
             recording_since_s: when the recording in progress began, None without one.
             gated: every span of these gates, for what is read from the history too; None while they are not known.
@@ -221,6 +221,8 @@ class Sweep:
         source, problem = self._opened(spec, credentials)
         with self._lock:
             before = self._watched.get(key)
+            if source is None and before is not None and before.spec.metrics == spec.metrics:
+                source = before.source
             if (
                 before is None
                 or not _same_measure(before, spec, baseline, source, recording_since_s)

@@ -349,5 +349,6 @@ def test_the_authority_of_the_operators_own_address_is_no_secret() -> None:
     own = Credentials(password="own", ca="OWN")
     mine = MetricsSource(secret=SecretRef("mine"))
     assert at_own_address(MetricsSource(), None, own) == own
+    assert at_own_address(MetricsSource(ca=SecretRef("ca")), Credentials(ca="MINE"), own) == Credentials(ca="MINE")
     assert at_own_address(mine, Credentials(password="mine"), own) == Credentials(password="mine", ca="OWN")
     assert at_own_address(mine, Credentials(password="mine", ca="MINE"), own).ca == "MINE"

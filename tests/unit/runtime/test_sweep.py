@@ -291,6 +291,34 @@ def test_a_declaration_that_cannot_work_is_its_own_problem(bench: Bench) -> None
     assert bench.sweep.source_problem("uid") is None
 
 
+def test_what_is_in_memory_outlives_credentials_that_cannot_be_read_for_a_while(bench: Bench) -> None:
+    bench.sweep.register("uid", SPEC, BASELINE)
+    bench.run(30)
+    bench.run(4, loss=0.1)
+    bench.sources.refuses = Stall("CredentialsUnfit", "key token is no text")
+    bench.sweep.register("uid", SPEC, BASELINE)
+    told = bench.sweep.source_problem("uid")
+    assert told is not None and told.reason == "CredentialsUnfit"
+    bench.run(4, loss=0.1)
+    bench.sources.refuses = None
+    bench.sweep.register("uid", SPEC, BASELINE)
+    bench.run(4, loss=0.1)
+    assert bench.sweep.source_problem("uid") is None
+    assert bench.verdict() is Verdict.REGRESSED
+    assert [call for call, _ in bench.metrics.asked].count("history") == 1
+
+
+def test_another_source_that_cannot_be_opened_is_not_replaced_by_the_one_before(bench: Bench) -> None:
+    bench.sweep.register("uid", SPEC, BASELINE)
+    bench.run(30)
+    assert bench.verdict() is Verdict.HEALTHY
+    bench.sources.refuses = Stall("CertificateUnreadable", "ca.crt holds no certificate in PEM")
+    elsewhere = replace(SPEC, metrics=MetricsSource(address="https://elsewhere"))
+    bench.sweep.register("uid", elsewhere, BASELINE)
+    bench.run(1)
+    assert bench.verdict() is Verdict.NO_DATA
+
+
 def test_a_source_that_answers_without_this_job_says_no_series(bench: Bench) -> None:
     bench.sweep.register("uid", SPEC, BASELINE)
     bench.sweep.run_once()
