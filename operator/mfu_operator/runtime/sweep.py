@@ -79,6 +79,9 @@ _MOST_TRIES_BACK = 10
 _RANK_READINGS = 5
 """A slow rank is told by the medians of its last readings: one noisy one names nobody."""
 
+_SILENT_S = 300.0
+"""A pod that restarts is silent for less."""
+
 _VITALS_EVERY = 4
 """Memory and streaks are looked at in every fourth sweep, of a quarter of the baselines each: ten thousand jobs are one
 query more a sweep, and a loss that is lost is told within two minutes."""
@@ -347,7 +350,9 @@ class Sweep:
             problem = watched.problem or (health.problem if health else None)
             if problem is not None or not watched.filled:
                 return problem
-            return _no_series(watched) if watched.latest is None else _no_mfu(watched, watched.latest)
+            if watched.latest is None:
+                return _no_series(watched)
+            return _silence(watched, self._clock()) or _no_mfu(watched, watched.latest)
 
     @property
     def finished_s(self) -> float | None:
@@ -668,6 +673,19 @@ def _gates_at(watched: _Watched, reading: Reading) -> frozenset[Gate]:
     return frozenset(held if watched.is_comparable(reading) else held | {Gate.INCOMPARABLE})
 
 
+def _silence(watched: _Watched, now_s: float) -> MfuError | None:
+    """What has kept a job that was read before from being read for minutes; a run that merely ended is no failure."""
+    if watched.latest is None or now_s - watched.latest.time_s < _SILENT_S:
+        return None
+    absence = _absence(watched)
+    return None if isinstance(absence, Wait) else absence
+
+
+def _absence(watched: _Watched) -> MfuError | None:
+    source = watched.source
+    return source.absence(watched.spec.workload) if isinstance(source, ExplainingSource) else None
+
+
 def _no_mfu(watched: _Watched, reading: Reading) -> MfuError | None:
     """Why a level of MFU has no reading to be held against."""
     if watched.baseline is None or watched.baseline.level.mfu is None:
@@ -676,8 +694,7 @@ def _no_mfu(watched: _Watched, reading: Reading) -> MfuError | None:
 
 
 def _no_series(watched: _Watched) -> MfuError:
-    source, spec, workload = watched.source, watched.spec, watched.spec.workload
-    absence = source.absence(workload) if isinstance(source, ExplainingSource) else None
+    spec, workload, absence = watched.spec, watched.spec.workload, _absence(watched)
     if absence is not None:
         return absence
     return Wait(

@@ -754,6 +754,21 @@ def test_a_source_that_knows_why_it_has_nothing_is_asked(bench: Bench) -> None:
     assert problem.reason == "PodUnreachable"
 
 
+def test_a_job_that_was_read_before_and_cannot_be_read_for_minutes_says_why(bench: Bench) -> None:
+    bench.metrics = Silent()
+    bench.sources = SourcesDouble(bench.metrics)
+    bench.sweep = bench.another()
+    bench.sweep.register("uid", SPEC, BASELINE)
+    bench.run(5)
+    assert bench.sweep.source_problem("uid") is None
+    bench.now_s += 299
+    assert bench.sweep.source_problem("uid") is None
+    bench.now_s += 1
+    problem = bench.sweep.source_problem("uid")
+    assert problem is not None
+    assert problem.reason == "PodUnreachable"
+
+
 class Idle(WithHardware):
     """A GPU whose SMs do next to nothing."""
 
