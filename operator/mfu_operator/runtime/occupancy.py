@@ -8,8 +8,17 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from threading import Lock
 
+from mfu_operator.errors import Wait
+
 KEPT_S = 7 * 86400.0
 """As far back as a baseline's readings are ever read again."""
+
+MOST_AT_ONCE = 10
+"""Each Job takes the devices of one pod for minutes: an operator that is installed over a thousand jobs must not ask
+for a thousand pods' devices at once. Jobs of incidents are counted and never wait."""
+
+ASK_AGAIN_S = 30.0
+"""A profile takes minutes; a Job that was launched is seen by then."""
 
 Span = tuple[float, float]
 """From and to, Unix seconds."""
@@ -30,6 +39,7 @@ class Occupancy:
 
     def __init__(self) -> None:
         self._stays: dict[str, Stay] = {}
+        self._launched: dict[str, float] = {}
         self._lock = Lock()
 
     def note(self, job: str, stay: Stay, now_s: float) -> None:
@@ -43,6 +53,27 @@ class Occupancy:
             old = [name for name, each in self._stays.items() if each.to_s < now_s - KEPT_S]
             for name in old:
                 del self._stays[name]
+
+    def admit(self, job: str, now_s: float) -> None:
+        """Count a Job that is about to be launched, unless enough are under way for one that may wait.
+
+        Raises:
+            Wait: (ProfilingQueued) until when to ask again. What is known already is never refused.
+        """
+        with self._lock:
+            self._launched = {each: at_s for each, at_s in self._launched.items() if now_s < at_s + ASK_AGAIN_S}
+            if job in self._stays or job in self._launched:
+                return
+            seen = {name for name, each in self._stays.items() if each.from_s <= now_s < each.to_s}
+            under_way = len(seen | (self._launched.keys() - self._stays.keys()))
+            if under_way >= MOST_AT_ONCE:
+                raise Wait(
+                    "ProfilingQueued",
+                    f"{under_way} profiling Jobs of the operator are under way, and the healthy job's may wait: it is "
+                    f"launched once there are fewer than {MOST_AT_ONCE}",
+                    now_s + ASK_AGAIN_S,
+                )
+            self._launched[job] = now_s
 
     def knows(self, job: str) -> bool:
         """Whether anything was noted of a Job."""

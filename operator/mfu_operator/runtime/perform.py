@@ -29,6 +29,7 @@ from mfu_operator.reconcile.effects import (
     PreviewProposal,
     Proposed,
     ReadCommits,
+    Subject,
 )
 from mfu_operator.reconcile.world import World
 from mfu_operator.runtime.hands import Hands
@@ -42,6 +43,8 @@ def perform(hands: Hands, world: World, effect: Effect) -> Outcome:
     """
     match effect:
         case EnsureJob():
+            if effect.subject is Subject.BASELINE:
+                hands.occupancy.admit(f"{world.identity.namespace}/{effect.profile.job}", world.now_s)
             hands.cluster.ensure_job(effect.manifest)
             hands.sweep.gate(world.identity.uid, Gate.PROFILING, world.now_s)
             return JobEnsured()
