@@ -32,11 +32,11 @@ class UnknownGpuError(LookupError):
 def peak_of(gpu: str, precision: str = "bf16") -> float:
     """Dense peak in FLOP/s of the device named `gpu` (as the driver names it) at `precision`.
 
-    Raises UnknownGpuError when the table does not hold it.
+    Raises UnknownGpuError when the table does not hold it, and for a slice of a card (MIG): it has whole cards.
     """
     words = _words(gpu)
     for name, peaks in GPU_PEAKS.items():
-        if _words(name) <= words:
+        if _words(name) <= words and "mig" not in words:
             if precision in peaks:
                 return peaks[precision]
             break

@@ -166,7 +166,7 @@ def _pods(section: Section) -> PodScrape:
 
 
 def _port(section: Section, port: object) -> int | str:
-    named = isinstance(port, str) and re.fullmatch(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?", port) and not port.isdigit()
+    named = isinstance(port, str) and re.fullmatch(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?", port) and re.search("[a-z]", port)
     numbered = isinstance(port, int) and not isinstance(port, bool) and 1 <= port <= LAST_PORT
     if not isinstance(port, int | str) or not (named or numbered):
         section.refuse("ports", f"holds {port!r}; write numbers from 1 to {LAST_PORT} or names of container ports")

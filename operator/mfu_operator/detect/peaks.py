@@ -2,13 +2,18 @@
 
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 
 from mfu_operator.detect.precision import precision_of
 from mfu_operator.errors import Stall
 
 _TERA = 1e12
+_SLICE = "mig"
+"""In the names that driver and node labels give to a slice of a card (NVIDIA's multi-instance GPU)."""
+
+_NAMES_KEPT = 1024
+"""Jobs write the names: more than this many GPUs and precisions are looked up again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +35,15 @@ def peaks() -> tuple[Peak, ...]:
     return tuple(_read(line) for line in text.splitlines() if line and not line.startswith("#"))
 
 
-@cache
+@lru_cache(maxsize=_NAMES_KEPT)
 def dense_peak(gpu: str, precision: str) -> float:
     """Dense peak in FLOP/s of a device (as driver, DCGM or node label name it) at a precision.
 
     Raises:
-        Stall: UnknownPeak, where the table does not hold it or the name fits several cards.
+        Stall: UnknownPeak, where the table does not hold it, the name fits several cards, or it is a slice of one.
     """
     wanted, words = precision_of(precision), _words(gpu)
-    card = next((each.name for each in peaks() if each.words <= words), None)
+    card = next((each.name for each in peaks() if each.words <= words), None) if _SLICE not in words else None
     for each in peaks():
         if each.name == card and each.precision == wanted:
             return each.dense
@@ -49,6 +54,8 @@ def _why_unknown(gpu: str, words: frozenset[str], card: str | None, precision: s
     if card is not None:
         known = ", ".join(each.precision for each in peaks() if each.name == card)
         return f"no peak is known of {gpu!r} at precision {precision!r}: write one of {known}"
+    if _SLICE in words:
+        return f"{gpu!r} is a slice of a card, and the table has peaks of whole cards"
     candidates = sorted({each.name for each in peaks() if words & each.words & _models()})
     if candidates:
         return f"the GPU's name {gpu!r} fits several cards ({', '.join(candidates)}): write it as the driver does"

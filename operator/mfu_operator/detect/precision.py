@@ -11,6 +11,9 @@ _SYNONYMS = {
 """Composer's Precision (amp_bf16), Lightning's precision argument (bf16-mixed, 16-mixed, transformer-engine), PyTorch's
 and JAX' dtypes (bfloat16)."""
 
+KNOWN = frozenset({*_SYNONYMS.values(), "tf32", "fp4", "fp64"})
+"""The short names."""
+
 
 def precision_of(text: str) -> str:
     """The short name ("bf16") of a format; what is not known comes back in lower case without punctuation."""

@@ -9,25 +9,24 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from mfu_operator.detect.peaks import dense_peak
+from mfu_operator.detect.words import bare
 from mfu_operator.errors import Stall
 from mfu_operator.model.baseline import BaselineSpec, Signal
 from mfu_operator.model.series import Reading
+
+_TERA = 1e12
 
 
 def with_mfu(reading: Reading, spec: BaselineSpec) -> Reading:
     """The reading with MFU computed from its throughput, where the spec says how and the job does not say itself.
 
-    Unchanged where the peak is not known: `mfu_problem` tells why.
+    Unchanged where the peak is not known or is surpassed: `mfu_problem` tells why.
     """
-    throughput = reading.values.get(Signal.THROUGHPUT)
-    if spec.metrics.model_flops_per_token is None or throughput is None or Signal.MFU in reading.values:
-        return reading
     try:
-        peak = peak_flops(spec, reading.info)
+        mfu = _mfu(spec, reading)
     except Stall:
         return reading
-    mfu = throughput * spec.metrics.model_flops_per_token / peak
-    return replace(reading, values={**reading.values, Signal.MFU: mfu})
+    return reading if mfu is None else replace(reading, values={**reading.values, Signal.MFU: mfu})
 
 
 def peak_flops(spec: BaselineSpec, info: Mapping[str, str]) -> float:
@@ -52,11 +51,26 @@ def peak_flops(spec: BaselineSpec, info: Mapping[str, str]) -> float:
 
 def mfu_problem(spec: BaselineSpec, reading: Reading) -> Stall | None:
     """Why MFU is not computed although the spec asks for it; None where there is nothing to say."""
-    wanted = spec.metrics.model_flops_per_token is not None and Signal.THROUGHPUT in reading.values
-    if not wanted or Signal.MFU in reading.values:
-        return None
     try:
-        peak_flops(spec, reading.info)
+        _mfu(spec, reading)
     except Stall as problem:
         return problem
     return None
+
+
+def _mfu(spec: BaselineSpec, reading: Reading) -> float | None:
+    """None where there is nothing to compute it from, or no need."""
+    throughput, flops = reading.values.get(Signal.THROUGHPUT), spec.metrics.model_flops_per_token
+    if flops is None or throughput is None or Signal.MFU in reading.values:
+        return None
+    peak = peak_flops(spec, reading.info)
+    mfu = throughput * flops / peak
+    if mfu > 1:
+        raise Stall(
+            "MfuImpossible",
+            f"MFU computed from a throughput of {bare(Signal.THROUGHPUT, throughput)} at a peak of "
+            f"{peak / _TERA:.5g} TFLOP/s per GPU is {mfu:.3g}, and no GPU does more than its peak: let the metric be "
+            "that of one rank (or export the label gpus), correct metrics.modelFlopsPerToken, or declare "
+            "metrics.peakFlopsPerGpu",
+        )
+    return mfu

@@ -11,6 +11,7 @@ from importlib import resources
 from typing import Any
 
 from mfu_operator.api.group import GROUP
+from mfu_operator.detect.precision import KNOWN, precision_of
 from mfu_operator.model.whole_number import whole_number
 from mfu_operator.model.workload import Workload
 
@@ -20,6 +21,8 @@ _PREFIX = f"{GROUP}/"
 _AXES = ("tp", "pp", "cp", "ep")
 _COUNTS = ("global_batch", "sequence_length", "world_size", "ranks_per_pod")
 _KEY = re.compile(r"^[+~]*(?:--?)?([A-Za-z_][\w.-]*)(?:=(.*))?$", re.DOTALL)
+_ELSEWHERE = frozenset({"eval", "evaluation", "val", "valid", "validation", "test", "inference", "matmul"})
+"""Parts of a dotted key that make it an option of something else than the training step."""
 _OFF = ("false", "0", "no", "off", "none", "")
 _ON = ("true", "1", "yes", "on")
 
@@ -97,12 +100,13 @@ def _container(template: Mapping[str, Any], name: str | None) -> Mapping[str, An
 def _of_options(container: Mapping[str, Any]) -> dict[str, str]:
     found: dict[str, set[str]] = {}
     for key, value in _options(container):
-        rule = _rules().get(key.lower().replace("-", "_").rpartition(".")[2])
-        if rule is None:
+        group, _, name = key.lower().replace("-", "_").rpartition(".")
+        rule = _rules().get(name)
+        if rule is None or _ELSEWHERE.intersection(re.split(r"[._]", group)):
             continue
         field, flag = rule
         told = _told(value, flag)
-        if told is not None:
+        if told is not None and (field != "precision" or precision_of(told) in KNOWN):
             found.setdefault(field, set()).add(told)
     facts = {field: values.pop() for field, values in found.items() if len(values) == 1}
     axes = {axis: facts.pop(axis) for axis in _AXES if axis in facts}

@@ -106,7 +106,9 @@ def message_of(manifest: dict[str, Any], *pods: dict[str, Any]) -> str:
 
 def test_a_failure_carries_the_clusters_own_words() -> None:
     assert "Insufficient nvidia.com/gpu" in message_of(job(), pod(node=None, conditions=[UNSCHEDULED]))
-    assert "low on resource: memory" in message_of(job("Failed", *BACKOFF), EVICTED)
+    evicted = message_of(job("Failed", *BACKOFF), EVICTED)
+    assert "low on resource: memory" in evicted
+    assert "again" not in evicted, "the third attempt is the last one"
     assert "image gpt:1: Back-off pulling" in message_of(job(), pod(initContainerStatuses=[PULLING]))
     assert 'configmap "train" not found' in message_of(job(), pod(initContainerStatuses=[NO_CONFIG]))
     assert "spec.profiling.deadline" in message_of(job("Failed", *DEADLINE))

@@ -164,6 +164,8 @@ def test_a_full_spec() -> None:
         ({"workload": {"apiVersion": "batch/v1", "kind": "Job"}}, "spec.workload.name is missing"),
         ({"workload": "gpt"}, "spec.workload is 'gpt'; write a mapping"),
         ({"comparable": {}}, "spec.comparable.model is missing"),
+        ({"metrics": {"pods": {"ports": ["8080"]}}}, "spec.metrics.pods.ports holds '8080'; write numbers"),
+        ({"metrics": {"pods": {"ports": ["80-80"]}}}, "spec.metrics.pods.ports holds '80-80'; write numbers"),
         ({"comparable": {"model": "g", "gpuCount": 1.5}}, "spec.comparable.gpuCount is 1.5"),
         ({"comparable": {"model": "g", "parallelism": {"tp": 0}}}, "spec.comparable.parallelism.tp is 0"),
         ({"baseline": {}}, "spec.baseline must have exactly one"),

@@ -108,6 +108,28 @@ def test_a_field_is_read_from_the_workloads_spec(it: Workload, told: str | None)
     assert told_by(it) == ((told,) if told else ())
 
 
+@pytest.mark.parametrize(
+    "option",
+    [
+        "--matmul.precision=high",
+        "--matmul.precision=fp32",
+        "--precision=highest",
+        "--mixed_precision=no",
+        "--mixed-precision=auto",
+        "--eval_batch.seq_len=512",
+        "--validation.seq_len=512",
+        "++model.val_ds.global_batch_size=8",
+    ],
+)
+def test_an_option_of_something_else_than_the_training_step_says_nothing(option: str) -> None:
+    assert told_by(command("train", option)) == ()
+
+
+@pytest.mark.parametrize("written", ["fp16", "16-mixed", "float32", "amp_fp8", "transformer-engine", "tf32"])
+def test_a_precision_that_is_known_by_any_name_is_compared(written: str) -> None:
+    assert told_by(command("train", f"--model.precision={written}")) == (f"precision {written} instead of bf16",)
+
+
 def test_the_gpu_is_read_from_the_node_affinity() -> None:
     terms = [{"matchExpressions": [{"key": "nvidia.com/gpu.product", "operator": "In", "values": ["NVIDIA-L40S"]}]}]
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}

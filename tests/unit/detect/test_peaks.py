@@ -67,6 +67,8 @@ def test_names_are_those_of_the_driver_of_node_labels_and_of_frameworks(gpu: str
         ("H100", "bf16", "fits several cards"),
         ("Abacus 3000", "bf16", "correct comparable.gpu"),
         ("NVIDIA A100-SXM4-80GB", "fp8", "write one of fp32, tf32, bf16, fp16"),
+        ("NVIDIA H100 80GB HBM3 MIG 1g.10gb", "bf16", "a slice of a card"),
+        ("NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", "bf16", "a slice of a card"),
     ],
 )
 def test_what_the_table_does_not_hold_is_not_guessed(gpu: str, precision: str, told: str) -> None:

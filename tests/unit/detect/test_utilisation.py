@@ -61,6 +61,17 @@ def test_a_peak_that_is_not_known_leaves_the_reading_and_says_why(spec: Baseline
     assert told in problem.message
 
 
+def test_more_than_the_peak_is_no_mfu_and_says_what_may_be_wrong() -> None:
+    """The throughput of eight ranks, exported as that of one."""
+    reading = replace(READING, values={Signal.THROUGHPUT: 80_000.0})
+    assert with_mfu(reading, SPEC) is reading
+    problem = mfu_problem(SPEC, reading)
+    assert problem is not None
+    assert problem.reason == "MfuImpossible"
+    for told in ("3.4", "80000", "989.4 TFLOP/s", "one rank", "metrics.modelFlopsPerToken"):
+        assert told in problem.message
+
+
 def test_there_is_nothing_to_say_where_nothing_is_asked_for_or_all_is_known() -> None:
     assert mfu_problem(SPEC, READING) is None
     assert mfu_problem(SPEC, Reading(1000.0, {})) is None

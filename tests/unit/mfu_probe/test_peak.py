@@ -27,6 +27,12 @@ def test_a_name_that_fits_several_cards_is_not_guessed() -> None:
         peak_of("H100")
 
 
+@pytest.mark.parametrize("gpu", ["NVIDIA H100 80GB HBM3 MIG 1g.10gb", "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb"])
+def test_a_slice_of_a_card_has_not_the_cards_peak(gpu: str) -> None:
+    with pytest.raises(UnknownGpuError, match="pass peak_flops"):
+        peak_of(gpu)
+
+
 def test_the_fastest_call_is_the_peak() -> None:
     clock = ManualClock()
     durations = iter([0.4, 0.3, 0.2, 0.3, 5.0])

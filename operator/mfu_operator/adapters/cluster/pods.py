@@ -130,7 +130,7 @@ def _why_failed(condition: Manifest, pod: Manifest | None) -> tuple[str, str]:
     status = (pod or {}).get("status", {})
     if status.get("reason") == "Evicted" or condition.get("reason") == BY_OUR_POLICY:
         said = status.get("message") or condition.get("message", "no message")
-        return "JobEvicted", f"its pod was evicted or preempted: {said}; it runs at low priority, and is tried again"
+        return "JobEvicted", f"its pod was evicted or preempted: {said}; a profiling pod runs at low priority"
     waiting = _why_waiting(pod) if pod else None
     if condition.get("reason") == "DeadlineExceeded":
         if waiting is not None:
