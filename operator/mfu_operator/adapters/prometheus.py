@@ -6,9 +6,7 @@ carries the time of the query; the scrape's own time comes from one more query, 
 
 import math
 import re
-import threading
 import time
-import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from email.utils import parsedate_to_datetime
@@ -19,6 +17,7 @@ import msgspec
 
 from mfu_operator.adapters import dcgm, tls
 from mfu_operator.adapters.metric_names import MetricNames, names_of, of_fleet
+from mfu_operator.adapters.open_sources import OpenSources
 from mfu_operator.detect.samples import MFU, PHASE, SCRAPED_AT, STEP_TIME, STEPS, THROUGHPUT, Assembly
 from mfu_operator.detect.vital_samples import MEMORY, VitalAssembly
 from mfu_operator.errors import Retry, Stall
@@ -338,8 +337,7 @@ class PrometheusSources:
         self._fleet = fleet
         self._own_credentials = own_credentials
         self._transport = transport
-        self._lock = threading.Lock()
-        self._open: weakref.WeakValueDictionary[object, PrometheusMetrics] = weakref.WeakValueDictionary()
+        self._open = OpenSources[PrometheusMetrics]()
 
     def open(self, source: MetricsSource, credentials: Credentials | None) -> Metrics:
         """The source, the same one for equal arguments. Raises Stall where the declaration cannot work."""
@@ -354,14 +352,8 @@ class PrometheusSources:
             )
         names = tuple(sorted(wanted.names.items())), tuple(sorted(wanted.labels.items()))
         key = (wanted.address, wanted.tenant, wanted.profile, names, credentials)
-        with self._lock:
-            opened = self._open.get(key)
-            if opened is None:
-                opened = PrometheusMetrics(
-                    wanted.address, names_of(wanted), credentials, wanted.tenant, self._transport
-                )
-                self._open[key] = opened
-            return opened
+        address, tenant, transport = wanted.address, wanted.tenant, self._transport
+        return self._open.one(key, lambda: PrometheusMetrics(address, names_of(wanted), credentials, tenant, transport))
 
 
 def at_own_address(source: MetricsSource, given: Credentials | None, own: Credentials) -> Credentials:

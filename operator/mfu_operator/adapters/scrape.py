@@ -9,13 +9,13 @@ import logging
 import math
 import threading
 import time
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 
 from mfu_operator.adapters.exposition import samples_of
 from mfu_operator.adapters.metric_names import MetricNames, names_of, of_fleet
+from mfu_operator.adapters.open_sources import OpenSources
 from mfu_operator.adapters.page_turns import read_in_turns
 from mfu_operator.adapters.pod_pages import Fetch, HttpPages
 from mfu_operator.adapters.pod_targets import Target, no_target, targets_of
@@ -268,22 +268,19 @@ class PodSources:
         self._endpoints_of = endpoints_of
         self._fetch = fetch
         self._clock = clock
-        self._lock = threading.Lock()
-        self._open: weakref.WeakValueDictionary[object, PodMetrics] = weakref.WeakValueDictionary()
+        self._open = OpenSources[PodMetrics]()
 
     def open(self, source: MetricsSource, credentials: Credentials | None) -> Metrics:
         """The source, the same one for equal arguments; credentials are sent to no pod."""
-        assert source.pods is not None
+        pods = source.pods
+        assert pods is not None
         wanted = of_fleet(source, self._fleet)
         key = (
-            source.pods, wanted.profile, tuple(sorted(wanted.names.items())), tuple(sorted(wanted.labels.items())),
+            pods, wanted.profile, tuple(sorted(wanted.names.items())), tuple(sorted(wanted.labels.items())),
         )  # fmt: skip
-        with self._lock:
-            opened = self._open.get(key)
-            if opened is None:
-                opened = PodMetrics(source.pods, names_of(wanted), self._endpoints_of, self._clock, self._fetch)
-                self._open[key] = opened
-            return opened
+        return self._open.one(
+            key, lambda: PodMetrics(pods, names_of(wanted), self._endpoints_of, self._clock, self._fetch)
+        )
 
 
 def _no_sample(target: Target, names: MetricNames) -> MfuError:

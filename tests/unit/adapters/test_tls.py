@@ -2,7 +2,6 @@
 
 import json
 import ssl
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,6 +14,7 @@ from mfu_operator.errors import MfuError, Retry, Stall
 from mfu_operator.model.baseline import MetricsSource, WorkloadRef
 from mfu_operator.ports import Credentials
 from tests.support.certificates import Authority, Pair
+from tests.support.loopback import running
 
 JOB = WorkloadRef("batch/v1", "Job", "team-a", "gpt")
 
@@ -44,21 +44,16 @@ class _Server(ThreadingHTTPServer):
 @contextmanager
 def served(pair: Pair | None, client_authority: Path | None = None) -> Iterator[int]:
     """The port of a server, with TLS where there is a pair."""
-    with _Server(("127.0.0.1", 0), _Empty) as server:
-        if pair is not None:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(pair.certificate, pair.key)
-            if client_authority is not None:
-                context.verify_mode = ssl.CERT_REQUIRED
-                context.load_verify_locations(client_authority)
-            server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
-        try:
-            yield server.server_address[1]
-        finally:
-            server.shutdown()
-            thread.join()
+    server = _Server(("127.0.0.1", 0), _Empty)
+    if pair is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(pair.certificate, pair.key)
+        if client_authority is not None:
+            context.verify_mode = ssl.CERT_REQUIRED
+            context.load_verify_locations(client_authority)
+        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+    with running(server) as port:
+        yield port
 
 
 @pytest.fixture(scope="module")
