@@ -13,10 +13,12 @@ from tests.demo.story import NAMESPACE, tell
 
 FAILED = 1
 CANNOT = 2
+INTERRUPTED = 130
+"""As shells have it: 128 + SIGINT."""
 
 
 def main() -> int:
-    """Run or remove the demo; 0 done, 1 failed, 2 this machine cannot."""
+    """Run or remove the demo; 0 done, 1 failed, 2 this machine cannot, 130 interrupted."""
     if sys.argv[1:] not in (["run"], ["down"]):
         print(__doc__, file=sys.stderr)
         return CANNOT
@@ -30,6 +32,9 @@ def main() -> int:
         notes = "\n".join(getattr(error, "__notes__", []))
         print(f"\ndemo: {error}\n{notes}", file=sys.stderr)
         return FAILED
+    except KeyboardInterrupt:
+        print("\ndemo: interrupted. make demo begins the story anew, make demo-down removes every trace", file=sys.stderr)
+        return INTERRUPTED
 
 
 def _run() -> int:
