@@ -143,12 +143,15 @@ def _unless_moved(world: World, found: Diagnosis) -> Diagnosis:
 
 
 def confirm(world: World) -> Step | None:
-    """Note that the loss lasted: what a proposal needs beyond an alarm. A superseding incident has it to last anew."""
+    """Note that the loss lasted: what a proposal needs beyond an alarm.
+
+    A judgement as old as the incident was made of what went before: the sweep is told of the incident's onset by the
+    next tick.
+    """
     incident, judgement = opened(world), world.judgement
     if incident.confirmed_at is not None or judgement is None or not judgement.confirmed:
         return None
-    superseding = any(each.superseded is not None for each in world.status.history[:1])
-    if superseding and world.now_s < incident.opened_at + world.spec.detection.confirm_s:
+    if world.now_s <= incident.opened_at:
         return None
     confirmed = replace(
         incident,

@@ -549,13 +549,23 @@ class Sweep:
             history = source.history(refs, now_s - span_s, now_s, step_s)
             with self._lock:
                 for one in group:
-                    readings = history.get(_ref(one), ())
-                    if one.incident_since_s is not None and one.incident_since_s < now_s - span_s:
-                        one.state = resumed(True, one.incident_since_s)
-                    self._take(one, readings)
-                    if one.incident_since_s is not None:
-                        one.state = reopened(one.state, one.incident_since_s)
+                    self._replay(one, history.get(_ref(one), ()), now_s - span_s)
                     one.filled = True
+
+    def _replay(self, watched: _Watched, readings: Sequence[Reading], from_s: float) -> None:
+        """Take a history. An alarm that stood when the open incident began was of the loss before it. The lock is
+        held."""
+        onset_s = watched.incident_since_s
+        if onset_s is None:
+            self._take(watched, readings)
+            return
+        if onset_s < from_s:
+            watched.state = resumed(True, onset_s)
+        self._take(watched, [reading for reading in readings if reading.time_s < onset_s])
+        if watched.state.alarmed:
+            watched.state = of_another_loss(watched.state, onset_s)
+        self._take(watched, readings)
+        watched.state = reopened(watched.state, onset_s)
 
     def _take(self, watched: _Watched, readings: Sequence[Reading]) -> None:
         """Advance the state by the readings that are new. The lock is held."""

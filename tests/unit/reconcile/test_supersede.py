@@ -64,19 +64,21 @@ def test_the_one_before_says_what_became_of_it() -> None:
     assert "gpt-small-3f2a91c0-2" in (step.status.history[0].superseded or "")
 
 
-def test_the_new_run_is_profiled_and_its_loss_has_to_last_anew() -> None:
+def test_the_new_run_is_profiled() -> None:
     step = decide(after())
     assert isinstance(step, Record)
-    then = after(BEFORE)
-    launched = decide(replace(then, status=step.status))
-    assert isinstance(launched, EnsureJob)
-    assert step.status.incident is not None
+    assert isinstance(decide(replace(after(), status=step.status)), EnsureJob)
+
+
+def test_what_was_judged_of_the_run_before_does_not_confirm_the_loss_of_the_new_one() -> None:
+    step = decide(after())
+    assert isinstance(step, Record) and step.status.incident is not None
     known = replace(step.status.incident, profile=worlds.PROFILED, diagnosis=worlds.STARVED)
-    waiting = replace(then, status=replace(step.status, incident=known))
-    assert decide(waiting) is None
-    lasted = decide(replace(waiting, now_s=NOW_S + spec().detection.confirm_s))
-    assert isinstance(lasted, Record)
-    assert lasted.events[0].reason == "Confirmed"
+    same_tick = replace(after(), status=replace(step.status, incident=known))
+    assert decide(same_tick) is None
+    confirmed = decide(replace(same_tick, now_s=NOW_S + 15))
+    assert isinstance(confirmed, Record)
+    assert confirmed.events[0].reason == "Confirmed", "by a judgement that the next tick asked for"
 
 
 STAYS: list[tuple[str, World]] = [

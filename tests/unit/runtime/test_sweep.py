@@ -114,6 +114,21 @@ def test_a_loss_that_took_anothers_place_is_confirmed_by_readings_of_its_own(ben
     assert getattr(bench.sweep.judgement("uid", bench.now_s), "confirmed", None)
 
 
+def test_after_a_restart_too_a_loss_is_confirmed_by_readings_since_its_own_onset(bench: Bench) -> None:
+    bench.run(30, swept=False)
+    bench.run(60, loss=0.1, swept=False)
+    onset_s = bench.now_s
+    bench.run(20, loss=0.1, swept=False)
+    bench.sweep.register("uid", SPEC, BASELINE, incident_since_s=onset_s)
+    bench.sweep.run_once()
+    early = bench.sweep.judgement("uid", bench.now_s)
+    assert early is not None
+    assert (early.verdict, early.onset_s, early.confirmed) == (Verdict.REGRESSED, onset_s, False)
+    assert early.confirm_evidence_s == pytest.approx(20 * 60, abs=60), "what was read since then is not lost"
+    bench.run(11, loss=0.1)
+    assert getattr(bench.sweep.judgement("uid", bench.now_s), "confirmed", None)
+
+
 def test_an_incident_whose_recovery_history_shows_is_recovered(bench: Bench) -> None:
     bench.run(30, swept=False)
     onset_s = bench.now_s
