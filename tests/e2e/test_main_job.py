@@ -101,8 +101,8 @@ def test_the_pull_request_carries_the_diagnosis(main: MainJob) -> None:
 
 def test_after_the_merge_the_loss_is_gone_and_the_record_says_what_it_cost(main: MainJob) -> None:
     incident = main.status["history"][0]
-    recovery = incident["recovery"]
-    assert recovery["after"] >= 0.9 * recovery["before"], "within the tolerance of the same baseline"
+    recovery, tolerance = incident["recovery"], main.status["judgement"]["tolerance"]
+    assert recovery["after"] >= (1 - tolerance) * recovery["before"], "within the tolerance of the same baseline"
     assert recovery["regressed"] < 0.6 * recovery["before"]
     hours = seconds_between(incident["onsetAt"], recovery["recoveredAt"]) / 3600
     assert recovery["gpuHoursLost"] == pytest.approx(hours * incident["drop"], rel=0.01)

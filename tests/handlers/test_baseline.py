@@ -21,6 +21,7 @@ from mfu_operator.runtime.reconciler import Reconciler
 from mfu_operator.settings import Settings
 from tests.support import worlds
 from tests.support.hands_double import Stage
+from tests.support.stored_object import stored_object
 
 
 class LeaseDouble:
@@ -46,18 +47,7 @@ class Bench:
         self.reconciler = Reconciler(self.stage.hands, worlds.DEFAULTS, lambda: self.leader.acting, 15.0)
         self.shell = Shell(Settings(), self.stage.hands, self.leader, self.reconciler)
         self.memo = kopf.Memo(shell=self.shell)
-        self.object: dict[str, Any] = {
-            "apiVersion": GROUP_VERSION,
-            "kind": KIND,
-            "metadata": {
-                "namespace": "team-a", "name": "gpt-small", "uid": worlds.UID, "generation": 1, "resourceVersion": "1"
-            },
-            "spec": {
-                "workload": {"apiVersion": "batch/v1", "kind": "Job", "name": "gpt-small"},
-                "comparable": {"model": "gpt-small"},
-                "baseline": {"values": {"mfu": 0.46}},
-            },
-        }  # fmt: skip
+        self.object = stored_object()
         self.stage.cluster.baselines["team-a", "gpt-small"] = self.object
 
     def happens(self, kind: str | None = None) -> None:

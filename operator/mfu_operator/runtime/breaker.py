@@ -6,7 +6,7 @@ takes over, forgets what was opened before and may open three more.
 """
 
 from collections.abc import Hashable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from threading import Lock
 
 from mfu_operator.detect.words import clock, duration
@@ -42,18 +42,20 @@ class Breaker:
             if not known:
                 self._require_room()
                 self._opened[what] = now_s
-        try:
-            yield
-        except BaseException:
+        with ExitStack() as on_failure:
             if not known:
-                with self._lock:
-                    self._opened.pop(what, None)
-            raise
+                on_failure.callback(self._give_back, what)
+            yield
+            on_failure.pop_all()
 
     def found(self, what: Hashable, now_s: float) -> None:
         """Count what turned out to be open already: it was opened, and the answer was lost."""
         with self._lock:
             self._opened.setdefault(what, now_s)
+
+    def _give_back(self, what: Hashable) -> None:
+        with self._lock:
+            self._opened.pop(what, None)
 
     def _forget_old(self, now_s: float) -> None:
         self._opened = {what: at_s for what, at_s in self._opened.items() if now_s < at_s + self._window_s}

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from mfu_operator.api.group import GROUP_VERSION, KIND
 from mfu_operator.errors import Retry
 from mfu_operator.model.baseline import WorkloadRef
 from mfu_operator.model.verdict import Gate, Verdict
@@ -18,6 +17,7 @@ from mfu_operator.runtime.occupancy import Stay
 from mfu_operator.runtime.reconciler import LONGEST_WAIT_S, Reconciler
 from tests.support import worlds
 from tests.support.hands_double import INTERVAL_S, Stage
+from tests.support.stored_object import stored_object
 
 
 class Operator:
@@ -30,19 +30,7 @@ class Operator:
         self.looks = 0
         self._counted = self.stage.cluster.workload
         self.stage.cluster.workload = self._workload  # type: ignore[method-assign]
-        self.object: dict[str, Any] = {
-            "apiVersion": GROUP_VERSION,
-            "kind": KIND,
-            "metadata": {
-                "namespace": "team-a", "name": "gpt-small", "uid": worlds.UID, "generation": 1, "resourceVersion": "1"
-            },
-            "spec": {
-                "workload": {"apiVersion": "batch/v1", "kind": "Job", "name": "gpt-small"},
-                "comparable": {"model": "gpt-small"},
-                "baseline": {"values": {"mfu": 0.46}},
-                "profiling": {"mode": profiling},
-            },
-        }  # fmt: skip
+        self.object = stored_object(profiling={"mode": profiling})
         self.stage.cluster.baselines["team-a", "gpt-small"] = self.object
         self.loop = self.another()
 

@@ -39,6 +39,12 @@ class Bench:
         self.sources = SourcesDouble(self.metrics)
         self.sweep = self.another()
 
+    def read_from(self, metrics: MetricsDouble) -> None:
+        """Another source, and a sweep that knows no other."""
+        self.metrics = metrics
+        self.sources = SourcesDouble(metrics)
+        self.sweep = self.another()
+
     def another(self) -> Sweep:
         """The operator after a restart."""
         return Sweep(self.sources, lambda: self.now_s, 30.0)
@@ -368,9 +374,7 @@ class WithHardware(MetricsDouble):
 @pytest.fixture
 def hardware(bench: Bench) -> WithHardware:
     source = WithHardware()
-    bench.metrics = source
-    bench.sources = SourcesDouble(source)
-    bench.sweep = bench.another()
+    bench.read_from(source)
     return source
 
 
@@ -541,9 +545,7 @@ class WithVitals(MetricsDouble):
 @pytest.fixture
 def vital(bench: Bench) -> WithVitals:
     source = WithVitals()
-    bench.metrics = source
-    bench.sources = SourcesDouble(source)
-    bench.sweep = bench.another()
+    bench.read_from(source)
     return source
 
 
