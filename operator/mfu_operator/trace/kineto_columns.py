@@ -1,0 +1,299 @@
+"""The events of a Kineto trace in columns: every category spelling since PyTorch 1.8, CUDA and ROCm.
+
+Times are microseconds in JSON numbers, which are IEEE doubles: start = rint(ts · 1000) and end = start +
+rint(dur · 1000) in double arithmetic. Traces without `baseTimeNanoseconds` count from 1970, where a double resolves
+256 ns; equal texts still give equal times.
+"""
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from mfu_operator.model.trace import NONE, Batches, DeviceOps, Flags, Ints, Spans, Trace, column
+from mfu_operator.trace import batch
+from mfu_operator.trace.accounting import COMPUTE, D2D, D2H, H2D, MEMSET
+from mfu_operator.trace.distinct import used
+from mfu_operator.trace.joins import join
+from mfu_operator.trace.kernels import part_of
+from mfu_operator.trace.kineto_events import NO_SHAPES, Arguments, Document, Event, ShapedArguments
+from mfu_operator.trace.range_names import is_range, mean
+
+DEVICE = ("kernel", "Kernel", "gpu_memcpy", "Memcpy", "gpu_memset", "Memset", "concurrent_kernel")
+CALLS = ("cuda_runtime", "Runtime", "cuda_driver", "hip_runtime", "xpu_runtime", "mtia_runtime", "privateuse1_runtime")
+RANGES = ("user_annotation",)
+HOST_OPS = ("cpu_op", "Operator", "operator")
+PYTHON = ("python_function",)
+COPIES = ("gpu_memcpy", "Memcpy")
+MEMSETS = ("gpu_memset", "Memset")
+
+FEWEST_EVENTS = 0.5
+"""Of the numbered host events: with fewer left, nothing can be said about the step."""
+
+CUT_SHORT = "the file is cut short: the events after the cut are missing"
+SAMPLED = "the trace was sampled"
+
+ENOUGH_SHAPED, MOST_SHAPED = 4, 16
+"""Pieces that tell the batch size, and pieces in which it is looked for."""
+
+LONGEST_US = 1e12
+LATEST_US = 2.0**62 / 1000
+"""Eleven days: an event that claims to last longer, or a time beyond 2⁶² ns, is damage."""
+
+LARGEST = 1 << 62
+"""Beyond it a number is none: sums of two such would not fit into a column."""
+
+Key = TypeVar("Key")
+
+
+class _Numbered(dict[Key, int], Generic[Key]):
+    """Keys, numbered in the order in which they are met."""
+
+    def __missing__(self, key: Key) -> int:
+        self[key] = len(self)
+        return self[key]
+
+    def of(self, keys: Sequence[Key]) -> Ints:
+        """The keys' numbers."""
+        return np.fromiter(map(self.__getitem__, keys), dtype=np.int64, count=len(keys))
+
+
+class _Threads(_Numbered[tuple[Any, Any]]):
+    """Threads by (process, thread) as the events spell them: a number and its text name the same one."""
+
+    def __init__(self) -> None:
+        self.spelled: _Numbered[tuple[str, str]] = _Numbered()
+
+    def __missing__(self, key: tuple[Any, Any]) -> int:
+        self[key] = self.spelled[str(key[0]), str(key[1])]
+        return self[key]
+
+
+class Columns:
+    """Events in columns, gathered piece by piece. `events`: how many there were, of any kind."""
+
+    def __init__(self) -> None:
+        self.events = 0
+        self._names: _Numbered[str] = _Numbered()
+        self._threads = _Threads()
+        self._rows: dict[str, list[tuple[Ints, ...]]] = {kind: [] for kind in ("ops", "calls", "ranges", "host_ops")}
+        self._batches: list[tuple[int, int, int]] = []
+        self._pieces, self._shaped = 0, 0
+        self._damaged = 0
+        self._numbered = 0
+        self._highest = 0
+
+    def add(self, events: Sequence[Event]) -> None:
+        """Take up the events of one piece."""
+        self.events += len(events)
+        kinds: dict[str, list[Event]] = {kind: [] for kind in self._rows}
+        sort = dict.fromkeys(DEVICE, kinds["ops"].append) | dict.fromkeys(CALLS, kinds["calls"].append)
+        sort |= dict.fromkeys(RANGES, kinds["ranges"].append) | dict.fromkeys(HOST_OPS, kinds["host_ops"].append)
+        python: list[Event] = []
+        sort |= dict.fromkeys(PYTHON, python.append)
+        for event in events:
+            if event.ph == "X" and (keep := sort.get(event.cat or "")) is not None:
+                keep(event)
+        for numbered in (kinds["ranges"], kinds["host_ops"], python):
+            self._count(numbered)
+        self._note_batches(kinds["host_ops"])
+        for kind, rows in kinds.items():
+            if rows:
+                self._rows[kind].append(self._columns_of(kind, rows))
+
+    def _count(self, events: Sequence[Event]) -> None:
+        """Host events are numbered as they are recorded: gaps show that some were dropped later."""
+        numbers = [event.args.event for event in events if event.args is not None and type(event.args.event) is int]
+        self._numbered += len(numbers)
+        self._highest = max(self._highest, max(numbers, default=0))
+
+    @property
+    def wants_shapes(self) -> bool:
+        """Whether the next piece is to be read with input shapes: the first ones tell, reading all costs a fifth."""
+        return self._shaped < ENOUGH_SHAPED and self._pieces < MOST_SHAPED
+
+    def _note_batches(self, operators: Sequence[Event]) -> None:
+        before = len(self._batches)
+        for event in operators:
+            kind = batch.OPERATORS.get(event.name)
+            if kind is None or not isinstance(event.args, ShapedArguments) or event.args.shapes is NO_SHAPES:
+                continue
+            size = batch.batch_of(kind, bytes(event.args.shapes))
+            if size is not None and abs(event.ts) < LATEST_US:
+                self._batches.append((round(event.ts * 1000), kind, size))
+        self._pieces += 1
+        self._shaped += len(self._batches) > before
+
+    def _columns_of(self, kind: str, rows: list[Event]) -> tuple[Ints, ...]:
+        start, end, sound = _times(rows)
+        if not sound.all():
+            self._damaged += int((~sound).sum())
+            rows = [row for row, keep in zip(rows, sound, strict=True) if keep]
+            start, end = start[sound], end[sound]
+        name = self._names.of([row.name for row in rows])
+        if kind == "ops":
+            return (start, end, name, *_device_columns(rows))
+        thread = self._threads.of([(row.pid, row.tid) for row in rows])
+        if kind == "calls":
+            return (start, end, thread, name, _integers([row.args and row.args.correlation for row in rows]))
+        return (start, end, thread, name)
+
+    def trace(self, path: Path, about: Document, *, truncated: bool) -> Trace:
+        """The recording of all events so far, with what the document says around them."""
+        names = tuple(self._names)
+        calls, correlations = self._calls()
+        ranges, host_ops = self._host(names)
+        info = about.distributedInfo if isinstance(about.distributedInfo, dict) else {}
+        return Trace(
+            path=str(path),
+            format="kineto-json",
+            producer="torch.profiler",
+            rank=_plain(info.get("rank")),
+            world_size=_plain(info.get("world_size")) or None,
+            names=names,
+            processes=self._processes(),
+            ops=self._ops(names, calls, correlations),
+            calls=calls,
+            ranges=ranges,
+            host_ops=host_ops,
+            batches=Batches(*column(self._batches).reshape(-1, 3).T),
+            gpus=_gpus(about.deviceProperties),
+            device_expected=bool(mean(calls, names, "cuda", "launch", "graph").any()),
+            warnings=self._warnings(truncated),
+            incomplete=CUT_SHORT if truncated else SAMPLED if self._sampled else None,
+            settings={
+                "profilerStacks": float(bool(about.with_stack)),
+                "profilerShapes": float(bool(about.record_shapes)),
+            },
+        )
+
+    def _warnings(self, truncated: bool) -> tuple[str, ...]:
+        said = []
+        if truncated:
+            said.append(CUT_SHORT)
+        if self._sampled:
+            said.append(
+                f"only {self._numbered} of {self._highest + 1} recorded host events are in the file: it was sampled"
+            )
+        if self._damaged:
+            said.append(f"{self._damaged} events have impossible times and are left out")
+        return tuple(said)
+
+    @property
+    def _sampled(self) -> bool:
+        return self._numbered > 0 and self._numbered < FEWEST_EVENTS * (self._highest + 1)
+
+    def _joined_rows(self, kind: str, width: int) -> tuple[Ints, ...]:
+        pieces = self._rows[kind]
+        if not pieces:
+            return tuple(column() for _ in range(width))
+        return tuple(np.concatenate([piece[index] for piece in pieces]) for index in range(width))
+
+    def _calls(self) -> tuple[Spans, Ints]:
+        start, end, thread, name, correlation = self._joined_rows("calls", 5)
+        return Spans(start, end, thread, name), correlation
+
+    def _host(self, names: Sequence[str]) -> tuple[Spans, Spans]:
+        """Ranges and operators: before PyTorch 1.11 annotations were recorded as operators."""
+        marked = Spans(*self._joined_rows("ranges", 4))
+        ops = Spans(*self._joined_rows("host_ops", 4))
+        annotations = column([int(one) for one in used(ops.name) if is_range(names[one])])
+        mine = np.isin(ops.name, annotations)
+        both = [(marked, ops.where(mine))]
+        ranges = Spans(
+            *(np.concatenate([getattr(a, key), getattr(b, key)]) for a, b in both for key in Spans.__slots__)
+        )
+        return ranges, ops.where(~mine)
+
+    def _ops(self, names: Sequence[str], calls: Spans, correlations: Ints) -> DeviceOps:
+        start, end, name, device, stream, correlation, size, shape, kind = self._joined_rows("ops", 9)
+        launch = np.where(correlation == NONE, NONE, join(correlation, correlations))
+        by_name = np.zeros((3, len(names)), dtype=np.int64)
+        for one in used(name):
+            by_name[:, one] = part_of(names[one]), _copy_part(names[one]), "ageable" in names[one]
+        kernel_part, copy, pageable = by_name[:, name]
+        copies = kind == D2D
+        part = np.where(copies, copy, np.where(kind == MEMSET, MEMSET, kernel_part))
+        graph = mean(calls, names, "cuda", "graph")
+        by_graph = (launch != NONE) & graph[calls.name][launch] if len(calls) else np.zeros(len(start), dtype=np.bool_)
+        return DeviceOps(
+            start, end, device, stream, part, name, launch, size, pageable * copies, shape, column(by_graph)
+        )
+
+    def _processes(self) -> Ints:
+        known: _Numbered[str] = _Numbered()
+        return known.of([process for process, _ in self._threads.spelled])
+
+
+def _times(rows: Sequence[Event]) -> tuple[Ints, Ints, Flags]:
+    begin = np.fromiter([row.ts for row in rows], dtype=np.float64, count=len(rows))
+    length = np.fromiter([row.dur for row in rows], dtype=np.float64, count=len(rows))
+    sound = (length >= 0) & (length < LONGEST_US) & (np.abs(begin) < LATEST_US)
+    start = np.rint(np.where(sound, begin, 0.0) * 1000).astype(np.int64)
+    return start, start + np.rint(np.where(sound, length, 0.0) * 1000).astype(np.int64), sound
+
+
+def _device_columns(rows: Sequence[Event]) -> tuple[Ints, ...]:
+    """(device, stream, correlation, bytes, shape, kind); kind is COMPUTE, D2D for any copy, or MEMSET."""
+    nothing = Arguments()
+    arguments = [row.args or nothing for row in rows]
+    device = _integers(
+        [one.device if one.device is not None else row.pid for one, row in zip(arguments, rows, strict=True)]
+    )
+    stream = _integers(
+        [one.stream if one.stream is not None else row.tid for one, row in zip(arguments, rows, strict=True)]
+    )
+    correlation = _integers([one.correlation for one in arguments])
+    size = np.maximum(_integers([one.bytes for one in arguments]), 0)
+    shape = column([_shape(one) for one in arguments])
+    kind = column([D2D if row.cat in COPIES else MEMSET if row.cat in MEMSETS else COMPUTE for row in rows])
+    return np.maximum(device, 0), stream, correlation, size, shape, kind
+
+
+def _shape(arguments: Arguments) -> int:
+    """Blocks of the launch grid; 0 where unknown."""
+    total = 1
+    if not isinstance(arguments.grid, list):
+        return 0
+    for one in arguments.grid:
+        total *= one if isinstance(one, int) and 0 <= one < 1 << 20 else 0
+    return total
+
+
+def _integers(values: Sequence[Any]) -> Ints:
+    """Each value as `_integer` has it; quicker where all are numbers that a column can hold, or nothing."""
+    if set(map(type, values)) <= {int, type(None)}:
+        with contextlib.suppress(OverflowError):
+            plain = [NONE if value is None else value for value in values]
+            numbers = np.fromiter(plain, dtype=np.int64, count=len(plain))
+            return np.where((numbers >= -1) & (numbers < LARGEST), numbers, NONE)
+    return np.fromiter(map(_integer, values), dtype=np.int64, count=len(values))
+
+
+def _integer(value: Any) -> int:
+    """The number, also from text; NONE where it is none or no column can hold it."""
+    if isinstance(value, str):
+        value = int(value) if value.isascii() and value.isdigit() else NONE
+    return value if isinstance(value, int) and -1 <= value < LARGEST else NONE
+
+
+def _plain(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _copy_part(name: str) -> int:
+    """The part of a copy by Kineto's name for it ("Memcpy HtoD (Pinned -> Device)"; ROCm: "CopyHostToDevice")."""
+    if "HtoD" in name or "HostToDevice" in name:
+        return H2D
+    return D2H if "DtoH" in name or "DeviceToHost" in name else D2D
+
+
+def _gpus(properties: Any) -> Mapping[int, str]:
+    rows = properties if isinstance(properties, list) else []
+    return {
+        row["id"]: str(row["name"])
+        for row in rows
+        if isinstance(row, dict) and isinstance(row.get("id"), int) and row.get("name")
+    }
