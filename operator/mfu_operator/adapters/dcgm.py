@@ -18,13 +18,16 @@ _FIELDS = {
     "DCGM_FI_PROF_SM_ACTIVE": "sm_active",
     "DCGM_FI_PROF_SM_UTIL_RATIO": "sm_active",
     "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE": "tensor_active",
-    "DCGM_FI_PROF_PIPE_TENSOR_UTIL_RATIO": "tensor_active",
     "DCGM_FI_PROF_TENSOR_UTIL_RATIO": "tensor_active",
 }
 """The exporter's metric → the reading's field. Fields 237, 235, 238, 236, 112, 230, 311, 1002 and 1004, under their
 names until DCGM 4.5 and since; the fields of links, clocks and ECC kept theirs."""
 
 _RATIOS = frozenset({"sm_active", "tensor_active"})
+
+_BLANK = 2.0**47
+"""From here on DCGM means "unknown", "not supported", …: DCGM_FP64_BLANK, and far above it DCGM_INT64_BLANK. Exporters let
+some of them through (https://github.com/NVIDIA/gpu-monitoring-tools/pull/92)."""
 
 _LABELS = (("exported_namespace", "exported_pod"), ("namespace", "pod"))
 """Where the job's pod stands: dcgm-exporter's own ServiceMonitor honours no labels, so its `pod` is the exporter."""
@@ -51,7 +54,7 @@ def readings(rows: Iterable[tuple[Mapping[str, str], float]]) -> tuple[HardwareR
     gpus: dict[tuple[str, str], dict[str, Any]] = {}
     for labels, value in rows:
         field = _FIELDS.get(labels.get("__name__", ""))
-        if field is None or value != value:
+        if field is None or not value < _BLANK:
             continue
         node = labels.get("Hostname") or labels.get("hostname") or labels.get("node") or labels.get("instance", "")
         name = f"{labels.get('modelName', 'GPU')} {labels.get('gpu', '?')}"

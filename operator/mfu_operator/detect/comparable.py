@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import fields
 
+from mfu_operator.detect.peaks import are_told_apart, is_slice
 from mfu_operator.detect.precision import precision_of
 from mfu_operator.model.baseline import Comparable
 from mfu_operator.model.whole_number import whole_number
@@ -65,11 +66,12 @@ def _precision(declared: str | None, measured: str | None) -> str | None:
 
 
 def _gpu(declared: str | None, measured: str | None) -> str | None:
-    """A part of a name is that GPU: "H100" is "NVIDIA H100 80GB HBM3", and "A10" is no A100."""
+    """A part of a name is that GPU: "H100" is "NVIDIA H100 80GB HBM3", and "A10" is no A100. A slice (MIG) is no card."""
     if declared is None or measured is None:
         return None
     ours, theirs = _words(declared), _words(measured)
-    if ours <= theirs or theirs <= ours:
+    same = is_slice(declared) == is_slice(measured) and not are_told_apart(declared, measured)
+    if same and (ours <= theirs or theirs <= ours):
         return None
     return f"GPU {measured} instead of {declared}"
 

@@ -31,6 +31,9 @@ _IDLE = 0x01
 NODES_CHANGED = "NodesChanged"
 """The cause of a run that moved. Nothing was seen to be wrong there: what the profile shows may outweigh it."""
 
+_LINKS = (("generation", "link_generation", "link_max_generation"), ("width", "link_width", "link_max_width"))
+"""What a link is, its reading, and the reading of what it could be."""
+
 _FEWEST_RANKS = 3
 """Of two ranks that differ, nothing says which one is wrong."""
 
@@ -155,14 +158,13 @@ class _Usual:
 def _of_gpu(reading: HardwareReading, usual: _Usual) -> Iterable[Finding]:
     where = f"{reading.node} {reading.gpu}"
     idle = bool((reading.throttle_bits or 0) & _IDLE)
-    for what, field, most in (
-        ("generation", "link_generation", reading.link_max_generation),
-        ("width", "link_width", reading.link_max_width),
-    ):
+    for what, field, most_field in _LINKS:
+        most = getattr(reading, most_field)
         value, before = getattr(reading, field), usual.link(reading, field)
         saves_power = idle and what == "generation"
-        if value is not None and most is not None and value < min(most, before or most) and not saves_power:
-            text = f"PCIe link {what} {value} of {most} on {where}"
+        normal = min((each for each in (most, before) if each is not None), default=None)
+        if value is not None and normal is not None and value < normal and not saves_power:
+            text = f"PCIe link {what} {value} of {normal if most is None else most} on {where}"
             yield Finding(Bottleneck.HARDWARE_DEGRADED, "LinkDegraded", where, text)
     unusual = (reading.throttle_bits or 0) & ~usual.bits
     reasons = [name for bit, name in _THROTTLES.items() if unusual & bit]
@@ -234,6 +236,15 @@ def _unmeasured(now: Sequence[HardwareReading], usual: _Usual) -> Iterable[str]:
         missing = sum(value is None for value in values)
         if missing:
             yield f"{name} not measured on {missing} of {len(values)} GPUs"
+    for name, field, most in _LINKS:
+        unknown = sum(
+            getattr(reading, field) is not None
+            and getattr(reading, most) is None
+            and usual.link(reading, field) is None
+            for reading in now
+        )
+        if unknown:
+            yield f"what the PCIe link's {name} should be is not known of {unknown} of {len(now)} GPUs"
     undated = sum(bool(reading.xid or reading.ecc_errors) for reading in now)
     if undated and not usual.known:
         yield f"when the XID or ECC errors of {undated} of {len(now)} GPUs came: no readings from before the loss"

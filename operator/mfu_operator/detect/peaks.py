@@ -43,11 +43,31 @@ def dense_peak(gpu: str, precision: str) -> float:
         Stall: UnknownPeak, where the table does not hold it, the name fits several cards, or it is a slice of one.
     """
     wanted, words = precision_of(precision), _words(gpu)
-    card = next((each.name for each in peaks() if each.words <= words), None) if _SLICE not in words else None
+    card = _card(words)
     for each in peaks():
         if each.name == card and each.precision == wanted:
             return each.dense
     raise Stall("UnknownPeak", f"{_why_unknown(gpu, words, card, wanted)}; or declare metrics.peakFlopsPerGpu")
+
+
+def are_told_apart(one: str, other: str) -> bool:
+    """Whether two names are of cards whose peaks differ: "H200" is no "H200 NVL", although its name is in it. A name that
+    fits several cards is told from none of them."""
+    cards = [_card(_words(name)) for name in (one, other)]
+    if None in cards:
+        return False
+    known = [{each.precision: each.dense for each in peaks() if each.name == card} for card in cards]
+    return known[0] != known[1]
+
+
+def is_slice(gpu: str) -> bool:
+    """Whether the name is that of a part of a card."""
+    return _SLICE in _words(gpu)
+
+
+def _card(words: frozenset[str]) -> str | None:
+    """The name in the table; None where it has none, or of a slice."""
+    return None if _SLICE in words else next((each.name for each in peaks() if each.words <= words), None)
 
 
 def _why_unknown(gpu: str, words: frozenset[str], card: str | None, precision: str) -> str:

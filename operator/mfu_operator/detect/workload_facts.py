@@ -16,6 +16,7 @@ from mfu_operator.model.whole_number import whole_number
 from mfu_operator.model.workload import Workload
 
 _GPU_RESOURCE = re.compile(r"^(nvidia\.com/(gpu|mig-.+)|amd\.com/gpu|gpu\.intel\.com/.+)$")
+_MIG = "nvidia.com/mig-"
 _GPU_NODE_LABELS = ("nvidia.com/gpu.product", "cloud.google.com/gke-accelerator")
 _PREFIX = f"{GROUP}/"
 _AXES = ("tp", "pp", "cp", "ep")
@@ -66,15 +67,27 @@ def _of_template(template: Mapping[str, Any]) -> dict[str, str]:
     selector = spec.get("nodeSelector") or {}
     product = next((str(selector[label]) for label in _GPU_NODE_LABELS if label in selector), None)
     product = product or _by_affinity(spec)
-    if product:
-        facts["gpu"] = product
+    known = " ".join(part for part in (product, _slice(spec)) if part)
+    if known:
+        facts["gpu"] = known
     return facts
 
 
 def _gpus(container: Mapping[str, Any]) -> int:
+    return sum(
+        whole_number(str(count)) or 0 for name, count in _asked(container).items() if _GPU_RESOURCE.match(name)
+    )
+
+
+def _asked(container: Mapping[str, Any]) -> Mapping[str, Any]:
     resources_asked = container.get("resources") or {}
-    asked = {**(resources_asked.get("requests") or {}), **(resources_asked.get("limits") or {})}
-    return sum(whole_number(str(count)) or 0 for name, count in asked.items() if _GPU_RESOURCE.match(name))
+    return {**(resources_asked.get("requests") or {}), **(resources_asked.get("limits") or {})}
+
+
+def _slice(spec: Mapping[str, Any]) -> str | None:
+    """What the one kind of slice that the pod asks for is called by the driver: "MIG 1g.10gb"."""
+    kinds = {name for container in spec.get("containers") or () for name in _asked(container) if _MIG in name}
+    return f"MIG {kinds.pop().removeprefix(_MIG)}" if len(kinds) == 1 else None
 
 
 def _by_affinity(spec: Mapping[str, Any]) -> str | None:

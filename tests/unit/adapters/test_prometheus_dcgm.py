@@ -76,3 +76,10 @@ def test_both_naming_schemes_give_the_same_reading() -> None:
 def test_no_series_is_no_reading_and_nan_is_none() -> None:
     assert hardware([]) == {}
     assert hardware([(EXPORTED | {"__name__": "DCGM_FI_DEV_XID_ERRORS"}, "NaN")])[JOB] == ()
+
+
+@pytest.mark.parametrize("blank", ["9223372036854775792", "9223372036854775794", "140737488355328"])
+@pytest.mark.parametrize("name", ["DCGM_FI_DEV_PCIE_MAX_LINK_GEN", "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL"])
+def test_what_dcgm_writes_where_it_knows_nothing_is_no_value(name: str, blank: str) -> None:
+    """DCGM_INT64_BLANK, DCGM_INT64_NOT_SUPPORTED and DCGM_FP64_BLANK of dcgm_structs.h."""
+    assert hardware([(EXPORTED | {"__name__": name}, blank)])[JOB] == ()

@@ -170,6 +170,44 @@ def test_a_name_within_another_name_is_another_gpu(ours: str, theirs: str) -> No
     assert differences(Comparable("", gpu=ours), {"gpu": theirs}, {}) == (f"GPU {theirs} instead of {ours}",)
 
 
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ("A100", "NVIDIA A100-SXM4-80GB MIG 1g.10gb"),
+        ("NVIDIA A100-SXM4-80GB", "NVIDIA-A100-SXM4-80GB-MIG-1g.10gb"),
+        ("NVIDIA A100-SXM4-80GB MIG 1g.10gb", "NVIDIA A100-SXM4-80GB"),
+        ("A100 MIG 1g.10gb", "NVIDIA A100-SXM4-80GB MIG 3g.40gb"),
+        ("NVIDIA H200", "NVIDIA H200 NVL"),
+    ],
+)
+def test_a_slice_of_a_card_and_another_card_of_its_name_are_other_gpus(ours: str, theirs: str) -> None:
+    assert differences(Comparable("", gpu=ours), {"gpu": theirs}, {}) == (f"GPU {theirs} instead of {ours}",)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ("A100 MIG 1g.10gb", "NVIDIA A100-SXM4-80GB MIG 1g.10gb"),
+        ("NVIDIA-A100-SXM4-80GB-MIG-1g.10gb", "NVIDIA A100-SXM4-80GB MIG 1g.10gb"),
+        ("H100", "NVIDIA H100 NVL"),
+        ("NVIDIA H100 80GB HBM3", "nvidia-h100-80gb"),
+        ("H100 80GB", "NVIDIA H100 80GB HBM3"),
+    ],
+)
+def test_the_same_slice_and_a_part_of_a_name_are_the_same_gpu(ours: str, theirs: str) -> None:
+    assert differences(Comparable("", gpu=ours), {"gpu": theirs}, {}) == ()
+
+
+def test_slices_that_a_pod_asks_for_are_no_whole_cards() -> None:
+    limits = {"nvidia.com/mig-1g.10gb": "8"}
+    pod = {"spec": {"containers": [{"name": "train", "resources": {"limits": limits}}]}}
+    assert told_by(workload(pod)) == ("GPU MIG 1g.10gb instead of H100",)
+    pod["spec"]["nodeSelector"] = {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"}  # type: ignore[assignment]
+    assert told_by(workload(pod)) == ("GPU NVIDIA-H100-80GB-HBM3 MIG 1g.10gb instead of H100",)
+    declared = Comparable("", gpu="H100 MIG 1g.10gb", gpu_count=8)
+    assert differences(declared, {}, facts_of(workload(pod))) == ()
+
+
 def test_vendors_and_punctuation_make_no_difference() -> None:
     assert differences(Comparable("", gpu="nvidia-tesla-a100"), {"gpu": "NVIDIA A100-SXM4-80GB"}, {}) == ()
 

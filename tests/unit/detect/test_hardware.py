@@ -76,6 +76,21 @@ def test_a_link_that_was_no_better_while_the_baseline_held_explains_nothing(fiel
     assert rule_out([gpu(**{field: 2})], [slower]).findings[0].cause == "LinkDegraded"
 
 
+@pytest.mark.parametrize(
+    ("field", "most"), [("link_generation", "link_max_generation"), ("link_width", "link_max_width")]
+)
+def test_a_link_whose_best_is_not_exported_is_held_against_the_baselines_own_reading(field: str, most: str) -> None:
+    usual, now = gpu(**{field: 8, most: None}), gpu(**{field: 4, most: None})
+    (finding,) = rule_out([now], [usual]).findings
+    assert finding.text.endswith("4 of 8 on node-1 H200 0")
+    assert not rule_out([usual], [usual]).blocks
+    ruling = rule_out([now])
+    assert not ruling.blocks
+    assert [text.split(" not ")[0] for text in ruling.unmeasured] == [
+        f"what the PCIe link's {field.removeprefix('link_')} should be is"
+    ]
+
+
 def test_a_gpu_that_was_not_seen_before_is_held_against_those_that_were() -> None:
     elsewhere = HardwareReading("node-9", "H200 3", link_generation=4, link_max_generation=5)
     assert not rule_out([elsewhere], [gpu(link_generation=4)]).blocks
