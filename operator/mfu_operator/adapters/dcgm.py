@@ -26,8 +26,8 @@ names until DCGM 4.5 and since; the fields of links, clocks and ECC kept theirs.
 _RATIOS = frozenset({"sm_active", "tensor_active"})
 
 _BLANK = 2.0**47
-"""From here on DCGM means "unknown", "not supported", …: DCGM_FP64_BLANK, and far above it DCGM_INT64_BLANK. Exporters let
-some of them through (https://github.com/NVIDIA/gpu-monitoring-tools/pull/92)."""
+"""From here on DCGM means "unknown", "not supported", …: DCGM_FP64_BLANK, and far above it DCGM_INT64_BLANK. Exporters
+let some of them through (https://github.com/NVIDIA/gpu-monitoring-tools/pull/92)."""
 
 _LABELS = (("exported_namespace", "exported_pod"), ("namespace", "pod"))
 """Where the job's pod stands: dcgm-exporter's own ServiceMonitor honours no labels, so its `pod` is the exporter."""

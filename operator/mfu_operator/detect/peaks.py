@@ -51,8 +51,9 @@ def dense_peak(gpu: str, precision: str) -> float:
 
 
 def are_told_apart(one: str, other: str) -> bool:
-    """Whether two names are of cards whose peaks differ: "H200" is no "H200 NVL", although its name is in it. A name that
-    fits several cards is told from none of them."""
+    """Whether two names are of cards whose peaks differ: "H200" is no "H200 NVL", although its name is in it.
+
+    A name that fits several cards is told from none of them."""
     cards = [_card(_words(name)) for name in (one, other)]
     if None in cards:
         return False

@@ -74,9 +74,7 @@ def _of_template(template: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _gpus(container: Mapping[str, Any]) -> int:
-    return sum(
-        whole_number(str(count)) or 0 for name, count in _asked(container).items() if _GPU_RESOURCE.match(name)
-    )
+    return sum(whole_number(str(count)) or 0 for name, count in _asked(container).items() if _GPU_RESOURCE.match(name))
 
 
 def _asked(container: Mapping[str, Any]) -> Mapping[str, Any]:
