@@ -9,7 +9,8 @@ import httpx
 import pytest
 
 from mfu_operator.adapters.metric_names import names_of, of_fleet
-from mfu_operator.adapters.prometheus import PrometheusMetrics, PrometheusSources, at_own_address
+from mfu_operator.adapters.prometheus import PrometheusMetrics, PrometheusSources
+from mfu_operator.adapters.prometheus.sources import at_own_address
 from mfu_operator.errors import MfuError, Retry, Stall
 from mfu_operator.model.baseline import MetricsSource, SecretRef, Signal, WorkloadRef
 from mfu_operator.model.series import Phase

@@ -1,0 +1,187 @@
+"""The HTTP API of Prometheus: a query's rows, or what stands in the way and what to do about it.
+
+https://prometheus.io/docs/prometheus/latest/querying/api/
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from email.utils import parsedate_to_datetime
+from urllib.parse import urlsplit
+
+import httpx
+import msgspec
+
+from mfu_operator.adapters import tls
+from mfu_operator.errors import Retry, Stall
+from mfu_operator.ports import Credentials
+
+INSTANT, RANGE = "/api/v1/query", "/api/v1/query_range"
+
+DEADLINE_S = 20.0
+"""For one query. Longer than Prometheus needs for 10,000 series, shorter than a sweep of 30 s."""
+
+CLOCKS_APART_S = 30.0
+"""Its clock and ours may differ by the seconds that an answer takes; beyond it, its times are not ours."""
+
+_TENANT_HEADER = "X-Scope-OrgID"
+"""Of Mimir and Cortex: https://grafana.com/docs/mimir/latest/manage/secure/authentication-and-authorization/"""
+
+_MOST_ERROR_TEXT = 200
+"""Of the server's own words, in a condition's message."""
+
+
+class Row(msgspec.Struct):
+    """One series of an answer: `value` of an instant query, `values` of a range query, as (time, text)."""
+
+    metric: dict[str, str] = {}
+    value: tuple[float, str] | None = None
+    values: list[tuple[float, str]] = []
+
+    def points(self) -> list[tuple[float, float]]:
+        """(time, number); what is no number is NaN."""
+        pairs = self.values if self.value is None else [self.value]
+        return [(at_s, _number(text)) for at_s, text in pairs]
+
+
+class _Data(msgspec.Struct):
+    result: list[Row] = []
+
+
+class _Answer(msgspec.Struct):
+    """What every Prometheus API answers with."""
+
+    status: str = ""
+    error: str = "no explanation"
+    data: _Data | None = None
+
+
+_DECODER = msgspec.json.Decoder(_Answer)
+
+
+class PrometheusApi:
+    """One address, asked with one set of credentials.
+
+    Args:
+        address: base URL, without credentials.
+        credentials: sent as a bearer token (password alone) or as basic authentication.
+        tenant: the tenant of a Mimir or Cortex.
+        transport: another httpx transport, for tests.
+        clock: the time here, Unix seconds, to tell how far the server's clock is off.
+
+    Raises:
+        Stall: InvalidPrometheusAddress, CredentialsInAddress, CertificateUnreadable.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        credentials: Credentials | None,
+        tenant: str | None,
+        transport: httpx.BaseTransport | None,
+        clock: Callable[[], float],
+    ) -> None:
+        _check(address)
+        self.address = address.rstrip("/")
+        self.ahead_s = 0.0
+        """How far the server's clock is ahead of ours, where that is more than an answer takes; learnt from answers."""
+        self._clock = clock
+        headers = {_TENANT_HEADER: tenant} if tenant else {}
+        auth = None
+        if credentials and credentials.password and credentials.username:
+            auth = httpx.BasicAuth(credentials.username, credentials.password)
+        elif credentials and credentials.password:
+            headers["Authorization"] = f"Bearer {credentials.password}"
+        self._client = httpx.Client(
+            base_url=self.address,
+            headers=headers,
+            auth=auth,
+            timeout=DEADLINE_S,
+            transport=transport,
+            verify=tls.context_of(credentials),
+            trust_env=False,
+        )
+
+    def there(self, time_s: float) -> str:
+        """A time of ours as the server's clock has it."""
+        return f"{time_s + self.ahead_s:.3f}"
+
+    def rows(self, path: str, form: Mapping[str, str]) -> list[Row]:
+        """The result rows of a query. Raises Retry, or Stall for a query that Prometheus cannot understand."""
+        response = self._answer_to(path, form)
+        self._note_clock(response)
+        if response.status_code in (401, 403):
+            raise Retry(
+                "PrometheusRefused",
+                f"{self.address} answered {response.status_code}: check the Secret that "
+                "spec.metrics.prometheus.secretRef names",
+            )
+        answer = self._decoded(response)
+        if response.status_code in (400, 422):
+            raise Stall(
+                "QueryRejected",
+                f"{self.address} rejected a query: {answer.error[:_MOST_ERROR_TEXT]}: check metrics.names",
+            )
+        if response.status_code != httpx.codes.OK or answer.status != "success" or answer.data is None:
+            raise Retry(
+                "PrometheusUnavailable",
+                f"{self.address} answered {response.status_code}: {answer.error[:_MOST_ERROR_TEXT]}",
+            )
+        return answer.data.result
+
+    def _answer_to(self, path: str, form: Mapping[str, str]) -> httpx.Response:
+        try:
+            return self._client.post(path, data=dict(form))
+        except httpx.TimeoutException:
+            raise Retry("PrometheusUnreachable", f"{self.address} did not answer within {DEADLINE_S:g} s") from None
+        except httpx.HTTPError as error:
+            problem = tls.explained(error)
+            if problem is not None:
+                raise Retry("PrometheusTlsFailed", f"{self.address}: {problem}") from None
+            raise Retry(
+                "PrometheusUnreachable",
+                f"{self.address} cannot be reached ({type(error).__name__}): check "
+                "spec.metrics.prometheus.address and the network",
+            ) from None
+
+    def _note_clock(self, response: httpx.Response) -> None:
+        try:
+            server_s = parsedate_to_datetime(response.headers["date"]).timestamp()
+        except (KeyError, ValueError):
+            return
+        ahead_s = server_s - self._clock()
+        if abs(ahead_s - self.ahead_s) > CLOCKS_APART_S:
+            self.ahead_s = ahead_s if abs(ahead_s) > CLOCKS_APART_S else 0.0
+
+    def _decoded(self, response: httpx.Response) -> _Answer:
+        try:
+            return _DECODER.decode(response.content)
+        except msgspec.DecodeError:
+            pass
+        if response.status_code >= 500 or response.status_code == 429:
+            raise Retry("PrometheusUnavailable", f"{self.address} answered {response.status_code}")
+        raise Retry(
+            "PrometheusUnreachable",
+            f"{self.address} answered {response.status_code} and is no Prometheus API: check "
+            "spec.metrics.prometheus.address",
+        )
+
+
+def _check(address: str) -> None:
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise Stall(
+            "InvalidPrometheusAddress",
+            "spec.metrics.prometheus.address must be a URL like http://prometheus.monitoring:9090",
+        )
+    if parts.username or parts.password:
+        raise Stall(
+            "CredentialsInAddress",
+            "spec.metrics.prometheus.address holds a password: put it into a Secret, prometheus.secretRef",
+        )
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan

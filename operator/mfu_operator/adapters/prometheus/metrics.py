@@ -1,0 +1,168 @@
+"""The readings of many workloads from one Prometheus API, in a few queries.
+
+One query per metric for all workloads, split into chunks of label matchers. A sample of an instant query carries the
+time of the query; the scrape's own time comes from one more query, `timestamp(metric)`.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import httpx
+
+from mfu_operator.adapters.metric_names import MetricNames
+from mfu_operator.adapters.prometheus import dcgm, promql
+from mfu_operator.adapters.prometheus.api import INSTANT, RANGE, PrometheusApi
+from mfu_operator.adapters.prometheus.selectors import alternatives, by_prefix, owners
+from mfu_operator.detect.samples import SCRAPED_AT, Assembly
+from mfu_operator.detect.vital_samples import VitalAssembly
+from mfu_operator.model.baseline import WorkloadRef
+from mfu_operator.model.series import HardwareReading, Reading
+from mfu_operator.model.vitals import Vitals
+from mfu_operator.ports import Credentials
+
+CHUNK = 2500
+"""Workloads in one query: 10,000 jobs are 4 chunks of 8 queries and a few for memory and hardware, below 40 a sweep;
+2,500 names are 100 KB of matcher, which Prometheus takes as a set of literals."""
+
+HISTORY_CHUNK = 250
+"""A range query answers with every step of every series: a tenth of the workloads at a time keeps it in memory."""
+
+
+class PrometheusMetrics:
+    """The port `Metrics` over one Prometheus API.
+
+    Args:
+        address: base URL, without credentials.
+        names: what metrics and labels are called.
+        credentials: sent as a bearer token (password alone) or as basic authentication.
+        tenant: the tenant of a Mimir or Cortex.
+        transport: another httpx transport, for tests.
+        clock: the time here, Unix seconds, to tell how far the server's clock is off.
+
+    Raises:
+        Stall: InvalidPrometheusAddress, CredentialsInAddress, CertificateUnreadable.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        names: MetricNames,
+        credentials: Credentials | None = None,
+        tenant: str | None = None,
+        transport: httpx.BaseTransport | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.names = names
+        self._api = PrometheusApi(address, credentials, tenant, transport, clock)
+
+    @property
+    def address(self) -> str:
+        """Base URL."""
+        return self._api.address
+
+    @property
+    def ahead_s(self) -> float:
+        """How far the server's clock is ahead of ours, where that is more than an answer takes; learnt from answers."""
+        return self._api.ahead_s
+
+    def latest(self, workloads: Sequence[WorkloadRef], now_s: float) -> Mapping[WorkloadRef, tuple[Reading, ...]]:
+        """One reading per workload, at its scrape's own time. Raises Retry, or Stall where a query is refused."""
+        return self._read(workloads, CHUNK, INSTANT, lambda: {"time": self._api.there(now_s)})
+
+    def history(
+        self, workloads: Sequence[WorkloadRef], start_s: float, end_s: float, step_s: float
+    ) -> Mapping[WorkloadRef, tuple[Reading, ...]]:
+        """Readings of a span, each scrape once, at most one per `step_s`."""
+        return self._read(workloads, HISTORY_CHUNK, RANGE, lambda: self._span(start_s, end_s, step_s))
+
+    def hardware(
+        self, workloads: Sequence[WorkloadRef], now_s: float
+    ) -> Mapping[WorkloadRef, tuple[HardwareReading, ...]]:
+        """The GPUs of each workload as dcgm-exporter has them; absent keys where it has none."""
+        by_name = {(workload.namespace, workload.name): workload for workload in workloads}
+        rows: dict[WorkloadRef, list[tuple[Mapping[str, str], float]]] = {}
+        for start in range(0, len(workloads), CHUNK):
+            chunk = workloads[start : start + CHUNK]
+            asked = dcgm.query(alternatives({w.namespace for w in chunk}), alternatives({w.name for w in chunk}))
+            for labels, value in self.query(asked, now_s):
+                owner = by_prefix(by_name, *dcgm.pod_of(labels))
+                if owner is not None:
+                    rows.setdefault(owner, []).append((labels, value))
+        return {workload: dcgm.readings(found) for workload, found in rows.items()}
+
+    def vitals(self, workloads: Sequence[WorkloadRef], now_s: float) -> Mapping[WorkloadRef, Vitals]:
+        """Memory and streaks of each workload now, absent keys where it exports none: one query a chunk for all."""
+        kinds = {name: kind for kind, name in self.names.vitals.items()}
+        owner_of = owners(workloads, self.names)
+        found: dict[WorkloadRef, VitalAssembly] = {}
+        for start in range(0, len(workloads) if kinds else 0, CHUNK):
+            for labels, value in self.query(self.vitals_query(workloads[start : start + CHUNK]), now_s):
+                owner, kind = owner_of(labels), kinds.get(labels.get("__name__", ""))
+                if owner is not None and kind is not None:
+                    pod = labels.get(self.names.pod, "")
+                    found.setdefault(owner, VitalAssembly()).add(labels, pod, kind, value)
+        return {workload: assembly.vitals(now_s) for workload, assembly in found.items()}
+
+    def vitals_history(
+        self, workloads: Sequence[WorkloadRef], start_s: float, end_s: float, step_s: float
+    ) -> Mapping[WorkloadRef, tuple[Vitals, ...]]:
+        """The least memory of each step of a span, oldest first; a bounded number of queries for all together."""
+        owner_of = owners(workloads, self.names)
+        span = self._span(start_s, end_s, step_s)
+        found: dict[WorkloadRef, dict[float, VitalAssembly]] = {}
+        for start in range(0, len(workloads), HISTORY_CHUNK):
+            asked = promql.floors_query(workloads[start : start + HISTORY_CHUNK], self.names, step_s)
+            for row in self._api.rows(RANGE, {"query": asked, **span}) if asked else ():
+                owner, kind = owner_of(row.metric), row.metric.get(promql.FLOOR_KIND, "")
+                if owner is None:
+                    continue
+                moments = found.setdefault(owner, {})
+                for at_s, value in row.points():
+                    moments.setdefault(at_s - self.ahead_s, VitalAssembly()).add(
+                        row.metric, row.metric.get(self.names.pod, ""), kind, value
+                    )
+        return {
+            workload: tuple(moments[at_s].vitals(at_s) for at_s in sorted(moments))
+            for workload, moments in found.items()
+        }
+
+    def queries(self, workloads: Sequence[WorkloadRef]) -> Iterator[tuple[str, str]]:
+        """(kind, PromQL) of every query that is sent for these workloads, given that they fit into one chunk."""
+        return promql.queries(workloads, self.names)
+
+    def vitals_query(self, workloads: Sequence[WorkloadRef]) -> str:
+        """The query for the vitals of workloads that fit into one chunk."""
+        return promql.vitals_query(workloads, self.names)
+
+    def query(self, asked: str, now_s: float) -> list[tuple[Mapping[str, str], float]]:
+        """The instant vector of one query in PromQL, as (labels, value)."""
+        rows = self._api.rows(INSTANT, {"query": asked, "time": self._api.there(now_s)})
+        return [(row.metric, points[0][1]) for row in rows if (points := row.points())]
+
+    def _span(self, start_s: float, end_s: float, step_s: float) -> Mapping[str, str]:
+        return {"start": self._api.there(start_s), "end": self._api.there(end_s), "step": f"{step_s:g}"}
+
+    def _read(
+        self, workloads: Sequence[WorkloadRef], chunk: int, path: str, when: Callable[[], Mapping[str, str]]
+    ) -> Mapping[WorkloadRef, tuple[Reading, ...]]:
+        """Read once, and once more where the first answers showed that the server's clock is another."""
+        ahead_s = self.ahead_s
+        readings = self._read_once(workloads, chunk, path, when())
+        return readings if self.ahead_s == ahead_s else self._read_once(workloads, chunk, path, when())
+
+    def _read_once(
+        self, workloads: Sequence[WorkloadRef], chunk: int, path: str, when: Mapping[str, str]
+    ) -> Mapping[WorkloadRef, tuple[Reading, ...]]:
+        assembly = Assembly(self.names.compared)
+        owner_of = owners(workloads, self.names)
+        ahead_s = self.ahead_s
+        for start in range(0, len(workloads), chunk):
+            for kind, asked in self.queries(workloads[start : start + chunk]):
+                scale = self.names.scales.get(kind, 1.0)
+                offset = -ahead_s if kind == SCRAPED_AT else 0.0
+                for row in self._api.rows(path, {"query": asked, **when}):
+                    owner = owner_of(row.metric)
+                    if owner is not None:
+                        points = [(at_s - ahead_s, value * scale + offset) for at_s, value in row.points()]
+                        assembly.add(owner, row.metric, row.metric.get(self.names.pod, ""), kind, points)
+        return assembly.readings()
