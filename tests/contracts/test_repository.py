@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from mfu_operator.adapters.git import GitRepository
+from mfu_operator.adapters.git.repository import GitRepository
 from mfu_operator.errors import AskPerson
 from mfu_operator.model.commit import Source
 from mfu_operator.model.proposal import Proposal, ProposalKind

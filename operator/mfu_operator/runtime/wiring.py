@@ -11,7 +11,7 @@ from mfu_operator.adapters.credentials_folder import CredentialsFolder
 from mfu_operator.adapters.delivery.argocd import ArgoCD
 from mfu_operator.adapters.delivery.flux import Flux
 from mfu_operator.adapters.forges import forge
-from mfu_operator.adapters.git import GitRepository
+from mfu_operator.adapters.git.repository import GitRepository
 from mfu_operator.adapters.prometheus import PrometheusSources
 from mfu_operator.adapters.scrape import PodSources
 from mfu_operator.model.baseline import MetricsSource

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mfu_operator.adapters.git import GitRepository, clean_url, environment
-from mfu_operator.adapters.git_protocol import (
+from mfu_operator.adapters.git.environment import environment
+from mfu_operator.adapters.git.protocol import (
     Action,
     Answer,
     Failure,
@@ -20,6 +20,7 @@ from mfu_operator.adapters.git_protocol import (
     decode_request,
     encode,
 )
+from mfu_operator.adapters.git.repository import GitRepository, clean_url
 from mfu_operator.errors import AskPerson, MfuError, Retry, Stall
 from mfu_operator.model.commit import Hydrated, Source
 from mfu_operator.model.proposal import Proposal, ProposalKind

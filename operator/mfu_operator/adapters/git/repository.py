@@ -1,8 +1,7 @@
 """The Repository port: every look at a repository is a process of its own, with a deadline and a temporary folder.
 
-GitPython is not made for processes that live long, so it is imported by `git_child` only. The child gets an environment
-of ours: no system or user configuration, no hooks, no prompts, listed transports. Credentials reach git through a
-credential helper that answers for the repository's own host alone; they are in no URL, argument, log or error.
+GitPython is not made for processes that live long, so only what `child` runs imports it. The child gets an environment
+of ours (`environment`); credentials are in no URL, argument, log or error.
 """
 
 import os
@@ -12,35 +11,17 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import msgspec
 
-from mfu_operator.adapters.git_protocol import Action, Answer, Identity, Request, decode_answer, encode
+from mfu_operator.adapters.git.environment import environment
+from mfu_operator.adapters.git.failures import redacted
+from mfu_operator.adapters.git.protocol import Action, Answer, Identity, Request, decode_answer, encode
 from mfu_operator.errors import Retry, Stall
 from mfu_operator.model.commit import Commit, Source
 from mfu_operator.model.proposal import Proposal
 from mfu_operator.ports import Credentials
-
-_PACKAGES = Path(__file__).resolve().parents[2]
-_HANDED_ON = ("PATH", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE",
-              "SSL_CERT_DIR", "GIT_SSL_CAINFO")  # fmt: skip
-_HELPER = (
-    """!f() { test "$1" = get && printf 'username=%s\\npassword=%s\\n' "$MFU_GIT_USERNAME" "$MFU_GIT_PASSWORD"; }; f"""
-)
-_SETTINGS = {
-    "core.hooksPath": os.devnull,
-    "core.attributesFile": os.devnull,
-    "core.fsmonitor": "false",
-    "credential.helper": "",
-    "gc.auto": "0",
-    "maintenance.auto": "false",
-    "safe.directory": "*",
-    "submodule.recurse": "false",
-    "http.lowSpeedLimit": "1000",
-    "http.lowSpeedTime": "30",
-}
 
 
 class GitRepository:
@@ -108,7 +89,7 @@ class GitRepository:
         return answer
 
     def _run(self, request: Request, env: Mapping[str, str]) -> Answer:
-        command = [sys.executable, "-m", "mfu_operator.adapters.git_child"]
+        command = [sys.executable, "-m", "mfu_operator.adapters.git.child"]
         process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -143,41 +124,6 @@ def clean_url(repository: str) -> str:
     if parts.scheme == "ssh":
         return f"https://{host.partition(':')[0]}{parts.path}"
     return parts._replace(netloc=host).geturl()
-
-
-def environment(url: str, credentials: Credentials | None, home: str, transports: tuple[str, ...]) -> dict[str, str]:
-    """All that the child and its gits see of the world."""
-    settings = list(_SETTINGS.items())
-    env = {name: os.environ[name] for name in _HANDED_ON if name in os.environ}
-    if env.get("SSL_CERT_FILE"):
-        env.setdefault("GIT_SSL_CAINFO", env["SSL_CERT_FILE"])  # a git that is built with GnuTLS knows only this one
-    if credentials is not None and credentials.password:
-        parts = urlsplit(url)
-        settings.append((f"credential.{parts.scheme}://{parts.netloc}.helper", _HELPER))
-        default = "x-token-auth" if parts.hostname == "bitbucket.org" else "oauth2"
-        env["MFU_GIT_USERNAME"] = (credentials.username or default).strip()
-        env["MFU_GIT_PASSWORD"] = credentials.password.strip()
-    env |= {
-        "HOME": home,
-        "LC_ALL": "C.UTF-8",
-        "PYTHONPATH": str(_PACKAGES),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "GIT_ALLOW_PROTOCOL": ":".join(transports),
-        "GIT_ASKPASS": "",
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_CONFIG_COUNT": str(len(settings)),
-    }
-    for index, (key, value) in enumerate(settings):
-        env |= {f"GIT_CONFIG_KEY_{index}": key, f"GIT_CONFIG_VALUE_{index}": value}
-    return env
-
-
-def redacted(text: str, secret: str | None) -> str:
-    """The text without the secret and without credentials in addresses."""
-    shown = text.replace(secret, "***") if secret else text
-    return re.sub(r"://[^/@\s]+@", "://***@", shown)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

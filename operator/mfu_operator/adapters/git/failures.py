@@ -1,0 +1,41 @@
+"""What git said, as what to do next, and without secrets."""
+
+import os
+import re
+
+from mfu_operator.adapters.git.protocol import Request
+from mfu_operator.errors import MfuError, Retry, Stall
+
+_DENIED = re.compile(
+    r"authentication failed|could not read (?:username|password)|invalid credentials|terminal prompts disabled|"
+    r"permission|access denied|unauthorized|forbidden|error: 40[13]|repository .*not found|not appear to be a git repo",
+    re.IGNORECASE,
+)
+_REFUSED = re.compile(r"hook declined|protected branch|remote rejected|not allowed to push", re.IGNORECASE)
+
+
+def explained(request: Request, stderr: str) -> MfuError:
+    """What git said, as what to do next."""
+    told = re.findall(r"^\s*(?:stderr: ')?\s*((?:fatal|error|remote|ERROR): .*)$", stderr, re.MULTILINE) or [stderr]
+    said = " ".join(re.sub(r"://[^/@\s]+@", "://***@", " ".join(told)).split()).removesuffix("'")[:300].rstrip(" .")
+    secret = os.environ.get("MFU_GIT_PASSWORD")
+    said = said.replace(secret, "***") if secret else said
+    if re.search(r"remote branch .* not found", stderr, re.IGNORECASE):
+        return Stall(
+            "BranchMissing", f"{request.url} has no branch {request.source.branch}: set spec.remediation.branch."
+        )
+    if _REFUSED.search(stderr):
+        return Retry("RepositoryRefused", f"{request.url} refused the push: {said}")
+    if _DENIED.search(stderr):
+        return Retry(
+            "RepositoryAccessDenied",
+            f"{request.url} refused access: {said}. Check the Secret in spec.remediation.forge.secretRef: its "
+            "token must read and write the repository.",
+        )
+    return Retry("RepositoryUnreachable", f"{request.url} cannot be reached: {said}")
+
+
+def redacted(text: str, secret: str | None) -> str:
+    """The text without the secret and without credentials in addresses."""
+    shown = text.replace(secret, "***") if secret else text
+    return re.sub(r"://[^/@\s]+@", "://***@", shown)
