@@ -1,4 +1,4 @@
-"""A repository, cloned bare and without blobs: the server sends those that are looked at, and no file is checked out."""
+"""A repository, cloned bare and without blobs: the server sends what is looked at, and no file is checked out."""
 
 from pathlib import Path
 
