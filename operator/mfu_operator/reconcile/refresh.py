@@ -93,7 +93,7 @@ def refresh(world: World) -> tuple[Status, tuple[Event, ...]]:
     events = (*changed, *events)
     judgement = world.judgement
     if judgement is not None and tells_more(status.judgement, judgement):
-        events += _turned(status.judgement, judgement)
+        events += _turned(status, judgement)
         status = replace(status, judgement=judgement)
     if world.symptoms is not None:
         symptoms, told = refreshed(status.symptoms, world.symptoms, world.now_s)
@@ -157,8 +157,11 @@ def _moved(before: float | None, now: float | None, scale: float | None) -> bool
     return abs(now - before) > WORTH_A_WRITE * abs(scale or before or 1.0)
 
 
-def _turned(before: Judgement | None, now: Judgement) -> tuple[Event, ...]:
-    if before is not None and before.verdict is now.verdict:
+def _turned(status: Status, now: Judgement) -> tuple[Event, ...]:
+    """What to tell of another verdict. The first Regressed and the way back are told by what opens and closes the
+    incident, which knows more."""
+    if status.judgement is not None and status.judgement.verdict is now.verdict:
         return ()
+    told_elsewhere = Verdict.REGRESSED if status.incident is None else Verdict.HEALTHY
     kind = "Normal" if now.verdict is Verdict.HEALTHY else "Warning"
-    return (Event(kind, str(now.verdict), now.message),) if now.verdict is not Verdict.REGRESSED else ()
+    return () if now.verdict is told_elsewhere else (Event(kind, str(now.verdict), now.message),)

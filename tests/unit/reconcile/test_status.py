@@ -288,6 +288,13 @@ def test_a_turn_of_the_verdict_is_told_once() -> None:
     assert [event.reason for event in refresh(world(status))[1]] == ["Healthy"]
 
 
+def test_a_loss_that_was_not_seen_for_a_while_is_told_again_and_its_end_by_the_recovery_alone() -> None:
+    silent = judgement(Verdict.NO_DATA, reason="Stale", message="the last reading is 6 min old")
+    status, _ = refresh(world(ailing(incident()), judgement=silent))
+    assert [event.reason for event in refresh(world(status, judgement=regressed()))[1]] == ["Regressed"]
+    assert refresh(world(status))[1] == ()
+
+
 def test_a_healthy_job_at_noise_level_writes_nothing_for_hours() -> None:
     """With the real sweep and detection: two hours of readings that move by half a per cent."""
     noise, now_s = random.Random(7), worlds.NOW_S

@@ -29,7 +29,7 @@ def test_every_fact_is_obtained_in_order_and_the_incident_is_closed(stage: Stage
     stage.tick(600)
     assert stage.reasons() == [
         "BaselineDeclared", "Healthy", "KnownGood", "ProfilingBaseline", "BaselineProfiled", "Regressed", "Profiling",
-        "Profiled", "Diagnosed", "Confirmed", "Suspected", "Proposed", "Merged", "Healthy", "Recovered", "KnownGood",
+        "Profiled", "Diagnosed", "Confirmed", "Suspected", "Proposed", "Merged", "Recovered", "KnownGood",
     ]  # fmt: skip
     (closed,) = stage.status.history
     assert stage.status.incident is None
