@@ -15,6 +15,7 @@ from mfu_operator.adapters.metric_names import MetricNames, of_fleet, profiles
 from mfu_operator.adapters.prometheus import PrometheusMetrics, PrometheusSources
 from mfu_operator.adapters.scrape import PodMetrics, PodSources
 from mfu_operator.api import decode
+from mfu_operator.api import status as codec
 from mfu_operator.cli import baselines
 from mfu_operator.cli.doctor_pods import examined_pods, through
 from mfu_operator.cli.findings import MOST_MFU, PERCENTAGE, WITHOUT, Finding
@@ -27,6 +28,7 @@ from mfu_operator.errors import MfuError, Unreadable
 from mfu_operator.model.baseline import BaselineSpec, MetricsSource, Signal
 from mfu_operator.model.series import Reading
 from mfu_operator.ports import Credentials
+from mfu_operator.reconcile.level import as_recorded
 from mfu_operator.runtime.perform import source_credentials
 from mfu_operator.runtime.wiring import fleet_of, own_credentials
 from mfu_operator.settings import from_environment
@@ -49,7 +51,7 @@ def doctor_command(name: str | None, namespace: str | None, manifest: Path | Non
     if (name is None) == (manifest is None):
         raise click.UsageError("give either NAME or --baseline FILE")
     body = baselines.one(namespace, name) if name else _manifest(manifest)
-    spec = decode.spec(body)
+    spec = as_recorded(decode.spec(body), codec.decode(body.get("status")).baseline)
     fleet = fleet_of(from_environment())
     if spec.metrics.pods is not None and prometheus is None:
         found, readings = _ask_pods(spec, fleet)

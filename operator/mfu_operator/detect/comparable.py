@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 
 from mfu_operator.detect.peaks import are_told_apart, is_slice
 from mfu_operator.detect.precision import precision_of
@@ -10,6 +10,9 @@ from mfu_operator.model.baseline import Comparable
 from mfu_operator.model.whole_number import whole_number
 
 _PARALLELISM = re.compile(r"([a-z]+)[=:_-]?(\d+)")
+_MOST_TEXT = 253
+"""As long as the definition lets a person write it; what is longer is a tenant's text and no name."""
+
 _VENDORS = frozenset({"nvidia", "amd", "tesla", "instinct", "gpu"})
 
 
@@ -21,7 +24,7 @@ def differences(declared: Comparable, info: Mapping[str, str], facts: Mapping[st
         info: what the job's metrics say about it; empty values are unknown.
         facts: what its object says (`workload_facts.facts_of`), which speaks where `info` does not.
     """
-    known = {**facts, **{field: value for field, value in info.items() if value}}
+    known = _known(info, facts)
     found = [
         _text("model", declared.model or None, known.get("model")),
         _gpu(declared.gpu, known.get("gpu")),
@@ -33,6 +36,21 @@ def differences(declared: Comparable, info: Mapping[str, str], facts: Mapping[st
         *_parallelism(declared.parallelism, known.get("parallelism", "")),
     ]
     return tuple(difference for difference in found if difference)
+
+
+def completed(declared: Comparable, info: Mapping[str, str], facts: Mapping[str, str]) -> Comparable:
+    """`declared` with what it leaves open filled in from what is known of the job; arguments as for `differences`."""
+    known = _known(info, facts)
+    return replace(
+        declared,
+        gpu=declared.gpu or _name(known.get("gpu")),
+        gpu_count=declared.gpu_count or _count(known, "gpu_count"),
+        world_size=declared.world_size or _count(known, "world_size") or _ranks(known),
+        global_batch=declared.global_batch or _count(known, "global_batch"),
+        sequence_length=declared.sequence_length or _count(known, "sequence_length"),
+        precision=declared.precision or _name(known.get("precision")),
+        parallelism={**_degrees(_name(known.get("parallelism")) or ""), **declared.parallelism},
+    )
 
 
 def changed(recorded: Comparable, declared: Comparable) -> tuple[str, ...]:
@@ -51,6 +69,29 @@ def _shown(value: object) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{name}={degree}" for name, degree in sorted(value.items())) or "not declared"
     return "not declared" if value is None else str(value)
+
+
+def _known(info: Mapping[str, str], facts: Mapping[str, str]) -> dict[str, str]:
+    return {**facts, **{field: value for field, value in info.items() if value}}
+
+
+def _name(text: str | None) -> str | None:
+    return text if text and len(text) <= _MOST_TEXT else None
+
+
+def _count(known: Mapping[str, str], field: str) -> int | None:
+    return whole_number(known.get(field, ""))
+
+
+def _ranks(known: Mapping[str, str]) -> int | None:
+    """A rank for each GPU of each pod."""
+    pods, gpus = _count(known, "pods"), _count(known, "gpu_count")
+    return None if pods is None or gpus is None else pods * gpus
+
+
+def _degrees(text: str) -> dict[str, int]:
+    found = {axis: whole_number(degree) for axis, degree in _PARALLELISM.findall(text.lower())}
+    return {axis: degree for axis, degree in found.items() if degree is not None}
 
 
 def _text(field: str, declared: str | None, measured: str | None) -> str | None:
@@ -84,7 +125,7 @@ def _world_size(declared: int | None, known: Mapping[str, str]) -> str | None:
     """Ranks as the job or its object says them. Where only pods are known there is a rank for each, or for each GPU."""
     if declared is None or "world_size" in known:
         return _number("world size", declared, known.get("world_size"))
-    pods, gpus = whole_number(known.get("pods", "")), whole_number(known.get("gpu_count", ""))
+    pods, gpus = _count(known, "pods"), _count(known, "gpu_count")
     if pods is None or gpus is None or declared in (pods, pods * gpus):
         return None
     return f"world size of {pods} pods with {gpus} GPUs instead of {declared} ranks"

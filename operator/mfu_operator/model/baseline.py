@@ -250,8 +250,9 @@ class Baseline:
     """A level, and where it came from.
 
     `revision` and `images` are what ran while it was recorded, `generation` the one of `baseline.record` that asked for
-    it, `comparable` what it is true for; all of them are None for a declared level. A level of the past also says
-    when it was put out of force, and why.
+    it, `comparable` what was declared then, `observed` the same with what it left open filled in from the job itself:
+    what the level is true for. All of them are None for a declared level. A level of the past also says when it was put
+    out of force, and why.
     """
 
     level: Level
@@ -264,3 +265,4 @@ class Baseline:
     comparable: Comparable | None = None
     replaced_at: float | None = None
     replaced_because: str | None = None
+    observed: Comparable | None = None

@@ -1,8 +1,9 @@
 """Which level is in force, and what becomes of the one before: it is never overwritten, only put out of force.
 
-A recorded level belongs to one generation of `baseline.record` and to what `comparable` said then. Another generation
-is recorded anew; a generation that was recorded before is in force again, so that undoing the change in Git undoes it
-here. Another `comparable` under the same generation leaves the level in place and nothing comparable with it.
+A recorded level belongs to one generation of `baseline.record` and to what `comparable` said then; what that left open
+is held against what the job was then. Another generation is recorded anew; one that was recorded before is in force
+again, so that undoing the change in Git undoes it here. Another `comparable` under the same generation leaves the level
+in place and nothing comparable with it.
 """
 
 from dataclasses import replace
@@ -76,6 +77,13 @@ def held_against(judgement: Judgement, level: Baseline | None, spec: BaselineSpe
     advice = "raise spec.baseline.record.generation to record anew (`kubectl mfu rerecord`), or undo the change"
     outdated = ("BaselineOutdated", f"the level was recorded under another spec.comparable: {unlike}; {advice}")
     return replace(judgement, verdict=Verdict.NOT_COMPARABLE, reason=outdated[0], message=outdated[1])
+
+
+def as_recorded(spec: BaselineSpec, level: Baseline | None) -> BaselineSpec:
+    """The spec with what its `comparable` leaves open as it was while the level was recorded."""
+    if level is None or level.observed is None or level.comparable != spec.comparable:
+        return spec
+    return replace(spec, comparable=level.observed)
 
 
 def words(level: Level) -> str:

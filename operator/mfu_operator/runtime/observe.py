@@ -3,18 +3,18 @@
 from collections.abc import Collection
 from dataclasses import replace
 
-from mfu_operator.detect.comparable import differences
+from mfu_operator.detect.comparable import completed, differences
 from mfu_operator.detect.hardware import Ruling
 from mfu_operator.detect.record import record
 from mfu_operator.detect.workload_facts import facts_of
 from mfu_operator.errors import MfuError, Retry
-from mfu_operator.model.baseline import ApplicationRef, Baseline, BaselineSpec
+from mfu_operator.model.baseline import ApplicationRef, Baseline, BaselineSpec, Comparable
 from mfu_operator.model.commit import Source
 from mfu_operator.model.incident import ProfileFact, Recording, Status
 from mfu_operator.model.verdict import Gate
 from mfu_operator.model.workload import JobPhase, ProfilingJob, Workload
 from mfu_operator.ports import Delivery
-from mfu_operator.reconcile.level import declared_baseline, held_against
+from mfu_operator.reconcile.level import as_recorded, declared_baseline, held_against
 from mfu_operator.reconcile.needs import needs
 from mfu_operator.reconcile.profile import awaits_job
 from mfu_operator.reconcile.world import Need, World
@@ -81,10 +81,11 @@ def _measured(hands: Hands, world: World) -> World:
     since_s = recording_since_s(spec, status, world.now_s)
     assert world.workload is not None
     facts = facts_of(world.workload, spec.workload.container)
+    keyed = as_recorded(spec, baseline)
     nodes = {pod.name: pod.node for pod in world.workload.pods if pod.node is not None}
     hands.sweep.register(
         identity.uid,
-        spec,
+        keyed,
         baseline,
         credentials=source_credentials(hands.cluster, identity.namespace, spec.metrics),
         incident_since_s=status.incident.onset_at if status.incident else None,
@@ -95,13 +96,14 @@ def _measured(hands: Hands, world: World) -> World:
     if not hands.sweep.filled(identity.uid):
         return replace(world, problem=hands.sweep.source_problem(identity.uid))
     latest = hands.sweep.latest(identity.uid)
-    unlike = differences(spec.comparable, latest.info if latest else {}, facts)
+    info = latest.info if latest else {}
+    unlike = differences(keyed.comparable, info, facts)
     open_now = status.incident is not None
     ruling = hands.sweep.ruling(identity.uid, nodes, _usual_nodes(status)) if open_now else Ruling()
     judgement = hands.sweep.judgement(identity.uid, world.now_s, unlike)
     return replace(
         world,
-        recorded=_recorded(hands, world, since_s, unlike),
+        recorded=_recorded(hands, world, since_s, unlike, completed(spec.comparable, info, facts)),
         unlike=unlike,
         findings=ruling.findings,
         unmeasured=ruling.unmeasured,
@@ -113,16 +115,16 @@ def _measured(hands: Hands, world: World) -> World:
 
 
 def _recorded(
-    hands: Hands, world: World, since_s: float | None, unlike: tuple[str, ...]
+    hands: Hands, world: World, since_s: float | None, unlike: tuple[str, ...], observed: Comparable
 ) -> Baseline | Recording | None:
     """What the readings amount to; those of another run than the baseline declares are none of them."""
     if since_s is None or world.spec.record is None:
         return None
     readings = hands.sweep.readings(world.identity.uid)
     recorded = record(readings, world.spec.record, since_s, world.spec.detection)
-    if isinstance(recorded, Recording) and unlike:
-        return replace(recorded, problem=f"not the baseline's job: {'; '.join(unlike)}")
-    return recorded
+    if isinstance(recorded, Baseline):
+        return replace(recorded, observed=observed)
+    return replace(recorded, problem=f"not the baseline's job: {'; '.join(unlike)}") if unlike else recorded
 
 
 def _usual_nodes(status: Status) -> tuple[str, ...]:

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from mfu_operator.detect.comparable import differences
+from mfu_operator.detect.comparable import completed, differences
 from mfu_operator.detect.workload_facts import facts_of
 from mfu_operator.model.baseline import Comparable
 from mfu_operator.model.workload import Workload
@@ -206,6 +206,29 @@ def test_slices_that_a_pod_asks_for_are_no_whole_cards() -> None:
     assert told_by(workload(pod)) == ("GPU NVIDIA-H100-80GB-HBM3 MIG 1g.10gb instead of H100",)
     declared = Comparable("", gpu="H100 MIG 1g.10gb", gpu_count=8)
     assert differences(declared, {}, facts_of(workload(pod))) == ()
+
+
+def test_what_is_left_open_is_filled_in_from_metrics_and_object_and_what_is_declared_stays() -> None:
+    facts = facts_of(workload(template("8"), pod_count=8)) | {"global_batch": "128", "parallelism": "tp=8,cp=2"}
+    info = {"gpu": "NVIDIA H200", "global_batch": "256", "parallelism": "", "precision": "bf16"}
+    declared = Comparable("gpt-7b", precision="fp8", parallelism={"tp": 4})
+    assert completed(declared, info, facts) == Comparable(
+        "gpt-7b", gpu="NVIDIA H200", gpu_count=8, world_size=64, global_batch=256, precision="fp8",
+        parallelism={"tp": 4, "cp": 2},
+    )  # fmt: skip
+
+
+def test_what_nobody_says_or_what_is_no_number_stays_open() -> None:
+    assert completed(Comparable("gpt"), {}, {}) == Comparable("gpt")
+    wild = {"global_batch": "many", "gpu": "x" * 5000, "parallelism": "tp" + "9" * 5000, "pods": "4"}
+    assert completed(Comparable("gpt"), wild, {}) == Comparable("gpt")
+
+
+@pytest.mark.parametrize("field", sorted(set(FIELDS) - {"model"}))
+def test_every_field_that_was_left_open_is_compared_with_what_it_was(field: str) -> None:
+    was = completed(Comparable("gpt-7b"), SAME, {})
+    assert differences(was, SAME, {}) == ()
+    assert len(differences(was, SAME | {field: OTHER[field]}, {})) == 1
 
 
 def test_vendors_and_punctuation_make_no_difference() -> None:

@@ -9,7 +9,7 @@ from mfu_operator.model.incident import Recording, Status
 from mfu_operator.model.verdict import Verdict
 from mfu_operator.reconcile.decide import decide
 from mfu_operator.reconcile.effects import Record
-from mfu_operator.reconcile.level import held_against, renewed
+from mfu_operator.reconcile.level import as_recorded, held_against, renewed
 from mfu_operator.reconcile.refresh import configuration, refresh
 from tests.support import worlds
 from tests.support.worlds import ailing, explained, spec, world
@@ -126,3 +126,17 @@ def test_a_pod_that_came_after_the_recording_says_nothing_of_it() -> None:
     assert isinstance(step, Record)
     assert step.status.baseline is not None
     assert step.status.baseline.revision is None
+
+
+SEEN = replace(worlds.COMPARABLE, global_batch=256)
+
+
+def test_what_was_left_open_is_what_it_was_while_the_level_was_recorded() -> None:
+    assert as_recorded(recording(), replace(RECORDED, observed=SEEN)).comparable == SEEN
+
+
+def test_what_was_seen_under_another_declaration_or_by_nobody_says_nothing() -> None:
+    other = recording(comparable=replace(worlds.COMPARABLE, gpu_count=4))
+    assert as_recorded(other, replace(RECORDED, observed=SEEN)) == other
+    assert as_recorded(recording(), RECORDED) == recording()
+    assert as_recorded(recording(), None) == recording()
