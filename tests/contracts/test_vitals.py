@@ -16,7 +16,8 @@ from mfu_operator.model.baseline import (
     WorkloadRef,
 )
 from mfu_operator.model.vitals import Ailment, Fill, Streak
-from mfu_operator.runtime.sweep import Sweep, VitalsSource
+from mfu_operator.runtime.sweep import Sweep
+from mfu_operator.runtime.vitals_looks import VitalsSource
 from tests.support.metrics_double import SourcesDouble
 from tests.support.prometheus_server import NEEDS_PROMETHEUS, sample, serving
 

@@ -4,9 +4,8 @@
 `readings` and `source_problem` from memory; none of these waits for the network. `run_once` asks the sources; it runs
 in a thread of its own between `start` and `stop`. All methods may be called from any thread.
 
-What is remembered per baseline is a `State` of a few hundred bytes and the last reading, and, only while a baseline is
-being recorded, the readings since then. A baseline that is new here, or whose rule or level changed, is filled from the
-source's history first, so that a restart of the operator loses no evidence.
+A baseline that is new here, or whose rule or level changed, is filled from the source's history first, so that a
+restart of the operator loses no evidence. What is remembered of each is a `Watched`.
 """
 
 import logging
@@ -14,23 +13,21 @@ import math
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from statistics import median
-from typing import Protocol, runtime_checkable
+from dataclasses import dataclass
 
-from mfu_operator.detect.comparable import differences
-from mfu_operator.detect.evidence import State, advance, initial, of_another_loss, reopened, resumed
-from mfu_operator.detect.hardware import Ruling, merged, rule_out
+from mfu_operator.detect.hardware import Ruling, rule_out
 from mfu_operator.detect.judge import judge
-from mfu_operator.detect.utilisation import mfu_problem, with_mfu
-from mfu_operator.detect.vitals import VitalSigns
-from mfu_operator.errors import MfuError, Retry, Wait
-from mfu_operator.model.baseline import Baseline, BaselineSpec, WorkloadRef
-from mfu_operator.model.series import HardwareReading, Reading
+from mfu_operator.errors import MfuError, Retry
+from mfu_operator.model.baseline import Baseline, BaselineSpec
+from mfu_operator.model.series import Reading
 from mfu_operator.model.verdict import Gate, Judgement
-from mfu_operator.model.vitals import Symptom, Vitals
+from mfu_operator.model.vitals import Symptom
 from mfu_operator.ports import Credentials, Metrics, MetricsSources
+from mfu_operator.runtime.hardware_looks import look_at_hardware
 from mfu_operator.runtime.occupancy import Span
+from mfu_operator.runtime.silence import silence
+from mfu_operator.runtime.vitals_looks import look_at_vitals
+from mfu_operator.runtime.watched import Watched, workloads
 
 log = logging.getLogger(__name__)
 
@@ -40,128 +37,14 @@ _PARALLEL_SOURCES = 4
 _LONGEST_BACK_OFF_S = 300.0
 """A source that was down is asked again within five minutes of its return."""
 
-_REFILL_SHARE = 4.0
-"""Arming takes up to 1.5 horizons, evidence one, a gap may last two more before it is forgotten."""
-
-_LONGEST_REFILL_S = 6 * 3600.0
-"""An incident older than this is taken from the status; its readings would be hours of history for nothing new."""
-
-_LONGEST_RECORDING_S = 7 * 86400.0
-"""Runs of a recording are looked for in one week: longer, and the fleet under them has changed."""
-
 _MOST_POINTS = 10_000
 """Prometheus refuses range queries of more than 11,000 points."""
-
-_MOST_RECORDED = 50_000
-"""Readings kept for one recording: two weeks at 30 s, 30 MB."""
 
 _FILLED_AT_ONCE = 250
 """Histories that are in memory together: each is some dozens of kilobytes before it is the state that is kept of it."""
 
 _EARLY_SHARE = 0.2
 """New baselines bring the next sweep forward, to a fifth of the interval: ten thousand at once do it a few times."""
-
-_ONSETS_APART_S = 1.0
-"""An onset that was read back from the status has lost its microseconds; one of another incident differs by more."""
-
-_USUAL_EVERY = 20
-"""What hardware usually reads is looked at in every twentieth sweep, of a twentieth of the baselines that hold theirs:
-each ten minutes, and ten thousand are one query more a sweep."""
-
-_BEFORE_LOSS_S = 600.0
-_MOST_LOOKS_BACK = 2
-"""Of a loss whose beginning this process did not see, the hardware of ten minutes before it is asked for: of losses
-that began within the same ten minutes together, and of two such spans a sweep."""
-
-_MOST_TRIES_BACK = 10
-"""A Prometheus that fails for minutes holds up a diagnosis for ten sweeps; after that nothing is known to be usual."""
-
-_RANK_READINGS = 5
-"""A slow rank is told by the medians of its last readings: one noisy one names nobody."""
-
-_SILENT_S = 300.0
-"""A pod that restarts is silent for less."""
-
-_VITALS_EVERY = 4
-"""Memory and streaks are looked at in every fourth sweep, of a quarter of the baselines each: ten thousand jobs are one
-query more a sweep, and a loss that is lost is told within two minutes."""
-
-_VITALS_REFILL_S = 26 * 3600.0
-_VITALS_REFILL_STEP_S = 960.0
-_MOST_REFILLED = 250
-"""After a restart the floors of a day are read again, of so many baselines a sweep, in one query."""
-
-_AFTER_GATE_SHARE = 0.25
-"""Readings are means over a window: after a gate opens, the next 2.5 of 10 minutes may still hold what it hid."""
-
-
-@runtime_checkable
-class HardwareSource(Protocol):
-    """A source of readings that knows the GPUs too."""
-
-    def hardware(
-        self, workloads: Sequence[WorkloadRef], now_s: float
-    ) -> Mapping[WorkloadRef, tuple[HardwareReading, ...]]:
-        """The GPUs of each workload, absent keys where nothing is known of them."""
-
-
-@runtime_checkable
-class VitalsSource(Protocol):
-    """A source of readings that knows memory and streaks too."""
-
-    def vitals(self, workloads: Sequence[WorkloadRef], now_s: float) -> Mapping[WorkloadRef, Vitals]:
-        """The vitals of each workload now, absent keys where nothing is known of them."""
-
-    def vitals_history(
-        self, workloads: Sequence[WorkloadRef], start_s: float, end_s: float, step_s: float
-    ) -> Mapping[WorkloadRef, tuple[Vitals, ...]]:
-        """The least memory of each step of a span, oldest first."""
-
-
-@runtime_checkable
-class ExplainingSource(Protocol):
-    """A source that knows why it has nothing of a workload."""
-
-    def absence(self, workload: WorkloadRef) -> MfuError | None:
-        """What was in the way at the last look; None where nothing was."""
-
-
-@dataclass(slots=True)
-class _Watched:
-    """One registered baseline. Replaced as a whole where what it was measured with changes."""
-
-    spec: BaselineSpec
-    baseline: Baseline | None
-    source: Metrics | None
-    problem: MfuError | None
-    recording_since_s: float | None
-    incident_since_s: float | None
-    facts: Mapping[str, str]
-    gates_known: bool = False
-    filled: bool = False
-    state: State = field(default_factory=initial)
-    readings: list[Reading] = field(default_factory=list)
-    latest: Reading | None = None
-    gates: dict[Gate, Sequence[Span]] = field(default_factory=dict)
-    usual_hardware: tuple[HardwareReading, ...] | None = None
-    hardware: tuple[HardwareReading, ...] = ()
-    looks_back: int = 0
-    """How often what was usual before the loss was asked for."""
-    looked: bool = False
-    """Whether the hardware was looked at since the loss, and what is usual of it before."""
-    ranks: tuple[Mapping[str, float], ...] = ()
-    signs: VitalSigns = field(default_factory=VitalSigns)
-    remembered: bool = False
-    """Whether the history of its memory was read, so that its symptoms mean something."""
-    compared: tuple[Mapping[str, str], Mapping[str, str], bool] | None = None
-
-    def is_comparable(self, reading: Reading) -> bool:
-        """Whether the job was the baseline's when it was read. A job says the same for hours: it is compared once."""
-        known = self.compared
-        if known is None or known[0] != reading.info or known[1] is not self.facts:
-            same = not differences(self.spec.comparable, reading.info, self.facts)
-            known = self.compared = (reading.info, self.facts, same)
-        return known[2]
 
 
 @dataclass(slots=True)
@@ -187,7 +70,7 @@ class Sweep:
         self._clock = clock
         self._interval_s = interval_s
         self._lock = threading.Lock()
-        self._watched: dict[str, _Watched] = {}
+        self._watched: dict[str, Watched] = {}
         self._health: dict[Metrics, _Health] = {}
         self._stopping = threading.Event()
         self._asked_early = threading.Event()
@@ -227,42 +110,20 @@ class Sweep:
             if source is None and before is not None and before.spec.metrics == spec.metrics:
                 source = before.source
             if (
-                before is None
-                or not _same_measure(before, spec, baseline, source, recording_since_s)
-                or self._filled_in_ignorance(before, gated, facts)
+                before is not None
+                and before.is_measured_with(spec, baseline, source, recording_since_s)
+                and not before.is_filled_in_ignorance(gated, facts, self._clock())
             ):
-                fresh = _Watched(spec, baseline, source, problem, recording_since_s, incident_since_s, facts or {})
-                fresh.gates = {**(before.gates if before is not None else {}), **(gated or {})}
-                fresh.gates_known = gated is not None
-                if before is not None and before.spec.workload == spec.workload and before.source is source:
-                    fresh.signs, fresh.remembered = before.signs, before.remembered
-                self._watched[key] = fresh
-                self._asked_early.set()
+                before.problem = problem
+                before.note(spec, gated, facts)
+                before.note_incident(incident_since_s)
                 return
-            if before.spec.comparable != spec.comparable or before.facts != (facts or {}):
-                before.facts, before.compared = facts or {}, None
-            before.spec = spec
-            before.gates_known = before.gates_known or gated is not None
-            before.gates.update(gated or {})
-            before.problem = problem
-            known_since_s, before.incident_since_s = before.incident_since_s, incident_since_s
-            if incident_since_s is not None and before.filled:
-                before.state = reopened(before.state, incident_since_s)
-                if known_since_s is not None and incident_since_s > known_since_s + _ONSETS_APART_S:
-                    before.state = of_another_loss(before.state, incident_since_s)
-
-    def _filled_in_ignorance(
-        self, watched: _Watched, gated: Mapping[Gate, Sequence[Span]] | None, facts: Mapping[str, str] | None
-    ) -> bool:
-        """Whether the history was read before anybody said that it, or a part of it, does not count."""
-        if watched.gates_known or not watched.filled or gated is None:
-            return False
-        now_s = self._clock()
-        since_s = now_s - _history_s(watched, now_s)
-        if any(to_s > since_s for spans in gated.values() for _, to_s in spans):
-            return True
-        info = watched.latest.info if watched.latest is not None else {}
-        return bool(facts and differences(watched.spec.comparable, info, facts))
+            fresh = Watched(spec, baseline, source, problem, recording_since_s, incident_since_s, facts or {})
+            fresh.note(spec, gated, facts)
+            if before is not None:
+                fresh.keep_from(before)
+            self._watched[key] = fresh
+            self._asked_early.set()
 
     def forget(self, key: str) -> None:
         """Watch a baseline no longer; unknown ones are forgotten already."""
@@ -318,7 +179,7 @@ class Sweep:
             watched = self._watched.get(key)
             if watched is None:
                 return rule_out(())
-            ranks = _medians(watched.ranks)
+            ranks = watched.rank_step_s()
             now, usual = watched.hardware, watched.usual_hardware or ()
         return rule_out(now, usual, ranks, node_of, usual_nodes)
 
@@ -350,9 +211,7 @@ class Sweep:
             problem = watched.problem or (health.problem if health else None)
             if problem is not None or not watched.filled:
                 return problem
-            if watched.latest is None:
-                return _no_series(watched)
-            return _silence(watched, self._clock()) or _no_mfu(watched, watched.latest)
+            return silence(watched, self._clock())
 
     @property
     def finished_s(self) -> float | None:
@@ -373,7 +232,7 @@ class Sweep:
         """One sweep over all sources that are not backing off. Failures are kept for `source_problem`."""
         now_s = self._clock()
         with self._lock:
-            by_source: dict[Metrics, dict[str, _Watched]] = {}
+            by_source: dict[Metrics, dict[str, Watched]] = {}
             for key, watched in self._watched.items():
                 if watched.source is not None:
                     by_source.setdefault(watched.source, {})[key] = watched
@@ -418,7 +277,7 @@ class Sweep:
         except MfuError as problem:
             return None, problem
 
-    def _survived(self, source: Metrics, watched: Mapping[str, _Watched], now_s: float) -> None:
+    def _survived(self, source: Metrics, watched: Mapping[str, Watched], now_s: float) -> None:
         """Sweep one source; whatever it was not written to survive is its own problem, and no other source's."""
         try:
             self._sweep_source(source, watched, now_s)
@@ -427,102 +286,20 @@ class Sweep:
             told = f"a fault of the operator ({type(error).__name__}): its log has the traceback, please report it"
             self._failed(source, Retry("SweepFailed", told), now_s)
 
-    def _sweep_source(self, source: Metrics, watched: Mapping[str, _Watched], now_s: float) -> None:
+    def _sweep_source(self, source: Metrics, watched: Mapping[str, Watched], now_s: float) -> None:
         try:
             self._fill(source, [one for one in watched.values() if not one.filled], now_s)
             current = [one for one in watched.values() if one.filled]
-            latest = source.latest(sorted({_ref(one) for one in current}, key=_by_name), now_s) if current else {}
+            latest = source.latest(workloads(current), now_s) if current else {}
         except MfuError as problem:
             self._failed(source, problem, now_s)
             return
         with self._lock:
             self._health[source] = _Health()
             for one in current:
-                self._take(one, latest.get(_ref(one), ()))
-        if isinstance(source, HardwareSource):
-            self._look_at_hardware(source, current, now_s)
-        else:
-            with self._lock:
-                for one in current:
-                    one.looked = True
-        self._look_at_vitals(source, current, now_s)
-
-    def _look_at_vitals(self, source: Metrics, current: Sequence[_Watched], now_s: float) -> None:
-        """Of a quarter of the baselines, after the history of those that are new here. No answer is no look."""
-        if not isinstance(source, VitalsSource):
-            with self._lock:
-                for one in current:
-                    one.remembered = True
-            return
-        self._remember(source, [one for one in current if not one.remembered][:_MOST_REFILLED], now_s)
-        asked = [one for one in current if one.remembered][self._turn % _VITALS_EVERY :: _VITALS_EVERY]
-        if not asked:
-            return
-        try:
-            found = source.vitals(sorted({_ref(one) for one in asked}, key=_by_name), now_s)
-        except MfuError as problem:
-            log.info("memory and streaks: %s: %s", problem.reason, problem.message)
-            return
-        with self._lock:
-            for one in asked:
-                vitals = found.get(_ref(one))
-                if vitals is not None:
-                    one.signs.look(vitals, one.spec.watch)
-
-    def _remember(self, source: VitalsSource, fresh: Sequence[_Watched], now_s: float) -> None:
-        """Read the floors of a day, so that a restart of the operator does not forget a leak."""
-        if not fresh:
-            return
-        refs = sorted({_ref(one) for one in fresh}, key=_by_name)
-        try:
-            history = source.vitals_history(refs, now_s - _VITALS_REFILL_S, now_s, _VITALS_REFILL_STEP_S)
-            latest = source.vitals(refs, now_s)
-        except MfuError as problem:
-            log.info("memory of the last day: %s: %s", problem.reason, problem.message)
-            history, latest = {}, {}
-        with self._lock:
-            for one in fresh:
-                one.signs.remember(history.get(_ref(one), ()), one.spec.watch)
-                if _ref(one) in latest:
-                    one.signs.look(latest[_ref(one)], one.spec.watch)
-                one.remembered = True
-
-    def _look_at_hardware(self, source: HardwareSource, current: Sequence[_Watched], now_s: float) -> None:
-        """At every sweep of those with a loss, now and then of those that are well. No answer is no reading."""
-        slow = [one for one in current if one.state.alarmed]
-        well = [one for one in current[self._turn % _USUAL_EVERY :: _USUAL_EVERY] if _holds(one)]
-        for at_s, group in _by_beginning([one for one in slow if _wants_usual(one)]):
-            for one in group:
-                one.looks_back += 1
-            self._note_usual(group, self._hardware(source, group, at_s))
-        found = self._hardware(source, [*slow, *well], now_s)
-        with self._lock:
-            for one in slow:
-                one.hardware = (found or {}).get(_ref(one), ())
-                one.looked = not _wants_usual(one)
-        self._note_usual(well, found)
-
-    def _note_usual(
-        self, baselines: Sequence[_Watched], found: Mapping[WorkloadRef, tuple[HardwareReading, ...]] | None
-    ) -> None:
-        """`found` None: it could not be asked for, so nothing is usual yet."""
-        if found is None:
-            return
-        with self._lock:
-            for one in baselines:
-                one.usual_hardware = merged(one.usual_hardware or (), found.get(_ref(one), ()))
-
-    def _hardware(
-        self, source: HardwareSource, baselines: Sequence[_Watched], at_s: float
-    ) -> Mapping[WorkloadRef, tuple[HardwareReading, ...]] | None:
-        """None where the source could not be asked."""
-        if not baselines:
-            return {}
-        try:
-            return source.hardware(sorted({_ref(one) for one in baselines}, key=_by_name), at_s)
-        except MfuError as problem:
-            log.info("hardware metrics: %s: %s", problem.reason, problem.message)
-            return None
+                one.take(latest.get(one.workload, ()))
+        look_at_hardware(source, current, now_s, self._turn, self._lock)
+        look_at_vitals(source, current, now_s, self._turn, self._lock)
 
     def _failed(self, source: Metrics, problem: MfuError, now_s: float) -> None:
         with self._lock:
@@ -533,11 +310,11 @@ class Sweep:
             health.not_before_s = now_s + wait_s
         log.warning("metrics source: %s: %s", problem.reason, problem.message)
 
-    def _fill(self, source: Metrics, watched: Sequence[_Watched], now_s: float) -> None:
+    def _fill(self, source: Metrics, watched: Sequence[Watched], now_s: float) -> None:
         """Read the history of baselines that are new here, those with a span of like length together."""
-        by_span: dict[float, list[_Watched]] = {}
+        by_span: dict[float, list[Watched]] = {}
         for one in watched:
-            by_span.setdefault(_rounded_up(_history_s(one, now_s)), []).append(one)
+            by_span.setdefault(_rounded_up(one.history_s(now_s)), []).append(one)
         portions = (
             (span_s, group[start : start + _FILLED_AT_ONCE])
             for span_s, group in by_span.items()
@@ -545,175 +322,14 @@ class Sweep:
         )
         for span_s, group in portions:
             step_s = max(self._interval_s, span_s / _MOST_POINTS)
-            refs = sorted({_ref(one) for one in group}, key=_by_name)
-            history = source.history(refs, now_s - span_s, now_s, step_s)
+            history = source.history(workloads(group), now_s - span_s, now_s, step_s)
             with self._lock:
                 for one in group:
-                    self._replay(one, history.get(_ref(one), ()), now_s - span_s)
+                    one.replay(history.get(one.workload, ()), now_s - span_s)
                     one.filled = True
-
-    def _replay(self, watched: _Watched, readings: Sequence[Reading], from_s: float) -> None:
-        """Take a history. An alarm that stood when the open incident began was of the loss before it. The lock is
-        held."""
-        onset_s = watched.incident_since_s
-        if onset_s is None:
-            self._take(watched, readings)
-            return
-        if onset_s < from_s:
-            watched.state = resumed(True, onset_s)
-        self._take(watched, [reading for reading in readings if reading.time_s < onset_s])
-        if watched.state.alarmed:
-            watched.state = of_another_loss(watched.state, onset_s)
-        self._take(watched, readings)
-        watched.state = reopened(watched.state, onset_s)
-
-    def _take(self, watched: _Watched, readings: Sequence[Reading]) -> None:
-        """Advance the state by the readings that are new. The lock is held."""
-        last_s = watched.latest.time_s if watched.latest else -math.inf
-        fresh = [with_mfu(reading, watched.spec) for reading in readings if reading.time_s > last_s]
-        if not fresh:
-            return
-        watched.latest = fresh[-1]
-        for reading in fresh:
-            watched.signs.read(reading)
-        baseline = watched.baseline
-        if baseline is not None:
-            for reading in fresh:
-                gates = _gates_at(watched, reading)
-                watched.state = advance(watched.state, reading, baseline, watched.spec.detection, gates)
-        seen = fresh[-1].rank_step_s
-        watched.ranks = (*watched.ranks[1 - _RANK_READINGS :], seen) if seen and watched.state.alarmed else ()
-        if watched.recording_since_s is None:
-            watched.readings = [fresh[-1]]
-        else:
-            kept = [reading for reading in fresh if not _gates_at(watched, reading)]
-            watched.readings = (watched.readings + kept)[-_MOST_RECORDED:]
-
-
-def _holds(watched: _Watched) -> bool:
-    """Whether the run is at work and holds its baseline: what its hardware reads now is usual."""
-    state = watched.state
-    return not (state.alarmed or state.arming or state.gates or state.evidence_s > 0) and state.usable_s is not None
-
-
-def _wants_usual(watched: _Watched) -> bool:
-    """Whether what was usual before the loss is not known yet, and asking for it may still tell."""
-    unknown = watched.usual_hardware is None and _began_s(watched) is not None
-    return unknown and watched.looks_back < _MOST_TRIES_BACK
-
-
-def _began_s(watched: _Watched) -> float | None:
-    """When the loss began."""
-    return watched.state.onset_s if watched.state.onset_s is not None else watched.incident_since_s
-
-
-def _by_beginning(baselines: Sequence[_Watched]) -> list[tuple[float, list[_Watched]]]:
-    """Those whose losses began within the same span, with a time before it; only the first spans."""
-    spans: dict[int, list[_Watched]] = {}
-    for one in baselines:
-        spans.setdefault(int((_began_s(one) or 0.0) // _BEFORE_LOSS_S), []).append(one)
-    return [((span - 1) * _BEFORE_LOSS_S, spans[span]) for span in sorted(spans)[:_MOST_LOOKS_BACK]]
-
-
-def _medians(readings: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """The median by rank, of the ranks that are in the last reading."""
-    latest = readings[-1] if readings else {}
-    return {rank: median(reading[rank] for reading in readings if rank in reading) for rank in latest}
-
-
-def _same_measure(
-    watched: _Watched,
-    spec: BaselineSpec,
-    baseline: Baseline | None,
-    source: Metrics | None,
-    recording_since_s: float | None,
-) -> bool:
-    """Whether what is in memory was gathered with the same workload, source, rule and level."""
-    return (
-        watched.spec.workload == spec.workload
-        and watched.source is source
-        and watched.spec.detection == spec.detection
-        and _measure(watched.baseline) == _measure(baseline)
-        and _covers(watched.recording_since_s, recording_since_s)
-    )
-
-
-def _covers(kept_since_s: float | None, wanted_since_s: float | None) -> bool:
-    """Whether readings kept since one moment serve a recording that began at the other."""
-    if kept_since_s is None or wanted_since_s is None:
-        return kept_since_s is wanted_since_s
-    return kept_since_s <= wanted_since_s
-
-
-def _measure(baseline: Baseline | None) -> object:
-    return None if baseline is None else (baseline.level, baseline.spread)
-
-
-def _ref(watched: _Watched) -> WorkloadRef:
-    return watched.spec.workload
-
-
-def _by_name(workload: WorkloadRef) -> tuple[str, str, str]:
-    return workload.namespace, workload.kind, workload.name
-
-
-def _history_s(watched: _Watched, now_s: float) -> float:
-    """How far back readings matter for this baseline."""
-    usual_s = _REFILL_SHARE * watched.spec.detection.sustain_s
-    if watched.recording_since_s is not None:
-        return min(_LONGEST_RECORDING_S, max(usual_s, now_s - watched.recording_since_s))
-    if watched.incident_since_s is not None:
-        return min(_LONGEST_REFILL_S, usual_s + now_s - watched.incident_since_s)
-    return usual_s
 
 
 def _rounded_up(span_s: float) -> float:
     """To the next quarter of a power of two of a minute: few different spans, so few queries, and a fifth too much."""
     quarters = max(0, math.ceil(4 * math.log2(span_s / 60.0)))
     return 60.0 * math.exp2(quarters / 4)
-
-
-def _gates_at(watched: _Watched, reading: Reading) -> frozenset[Gate]:
-    after_s = _AFTER_GATE_SHARE * watched.spec.detection.sustain_s
-    held = {
-        gate
-        for gate, spans in watched.gates.items()
-        if any(from_s <= reading.time_s <= to_s + after_s for from_s, to_s in spans)
-    }
-    return frozenset(held if watched.is_comparable(reading) else held | {Gate.INCOMPARABLE})
-
-
-def _silence(watched: _Watched, now_s: float) -> MfuError | None:
-    """What has kept a job that was read before from being read for minutes; a run that merely ended is no failure."""
-    if watched.latest is None or now_s - watched.latest.time_s < _SILENT_S:
-        return None
-    absence = _absence(watched)
-    return None if isinstance(absence, Wait) else absence
-
-
-def _absence(watched: _Watched) -> MfuError | None:
-    source = watched.source
-    return source.absence(watched.spec.workload) if isinstance(source, ExplainingSource) else None
-
-
-def _no_mfu(watched: _Watched, reading: Reading) -> MfuError | None:
-    """Why a level of MFU has no reading to be held against."""
-    if watched.baseline is None or watched.baseline.level.mfu is None:
-        return None
-    return mfu_problem(watched.spec, reading)
-
-
-def _no_series(watched: _Watched) -> MfuError:
-    spec, workload, absence = watched.spec, watched.spec.workload, _absence(watched)
-    if absence is not None:
-        return absence
-    return Wait(
-        "NoSeries",
-        f"the metrics source has no series of {workload.kind} {workload.namespace}/{workload.name} under "
-        f"the names of {_profile(spec)}: is the job running and scraped, and do metrics.names and metrics.labels fit? "
-        "`kubectl mfu doctor` shows each query",
-    )
-
-
-def _profile(spec: BaselineSpec) -> str:
-    return "the fleet's profile" if spec.metrics.profile is None else f"profile {spec.metrics.profile}"

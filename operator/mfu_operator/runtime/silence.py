@@ -1,0 +1,49 @@
+"""Why a baseline has no reading to be held against."""
+
+from typing import Protocol, runtime_checkable
+
+from mfu_operator.detect.utilisation import mfu_problem
+from mfu_operator.errors import MfuError, Wait
+from mfu_operator.model.baseline import BaselineSpec, WorkloadRef
+from mfu_operator.runtime.watched import Watched
+
+_SILENT_S = 300.0
+"""A pod that restarts is silent for less."""
+
+
+@runtime_checkable
+class ExplainingSource(Protocol):
+    """A source that knows why it has nothing of a workload."""
+
+    def absence(self, workload: WorkloadRef) -> MfuError | None:
+        """What was in the way at the last look; None where nothing was."""
+
+
+def silence(watched: Watched, now_s: float) -> MfuError | None:
+    """What keeps a source that answers from telling of this job; None where it does, or where a run merely ended."""
+    reading = watched.latest
+    if reading is None:
+        return _absence(watched) or _no_series(watched.spec)
+    if now_s - reading.time_s >= _SILENT_S:
+        absence = _absence(watched)
+        if absence is not None and not isinstance(absence, Wait):
+            return absence
+    if watched.baseline is None or watched.baseline.level.mfu is None:
+        return None
+    return mfu_problem(watched.spec, reading)
+
+
+def _absence(watched: Watched) -> MfuError | None:
+    source = watched.source
+    return source.absence(watched.workload) if isinstance(source, ExplainingSource) else None
+
+
+def _no_series(spec: BaselineSpec) -> MfuError:
+    workload = spec.workload
+    profile = "the fleet's profile" if spec.metrics.profile is None else f"profile {spec.metrics.profile}"
+    return Wait(
+        "NoSeries",
+        f"the metrics source has no series of {workload.kind} {workload.namespace}/{workload.name} under "
+        f"the names of {profile}: is the job running and scraped, and do metrics.names and metrics.labels fit? "
+        "`kubectl mfu doctor` shows each query",
+    )

@@ -1,0 +1,155 @@
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pytest
+
+from mfu_operator.errors import Retry, Stall
+from mfu_operator.model.baseline import (
+    MetricsSource,
+    WorkloadRef,
+)
+from mfu_operator.model.series import Reading
+from mfu_operator.model.verdict import Verdict
+from mfu_operator.runtime.sweep import Sweep
+from tests.support.metrics_double import MetricsDouble, SourcesDouble
+from tests.support.sweep_bench import BASELINE, SPEC, Bench
+
+
+def test_a_source_that_fails_is_named_and_asked_less_and_less(bench: Bench) -> None:
+    bench.sweep.register("uid", SPEC, BASELINE)
+    bench.run(5)
+    bench.metrics.asked.clear()
+    bench.metrics.fails = Retry("PrometheusUnreachable", "it did not answer")
+    attempts = 0
+    for _ in range(40):
+        bench.now_s += 30
+        bench.metrics.asked.clear()
+        bench.sweep.run_once()
+    problem = bench.sweep.source_problem("uid")
+    assert problem is not None
+    assert problem.reason == "PrometheusUnreachable"
+    bench.metrics.fails = None
+    for _ in range(11):
+        bench.now_s += 30
+        bench.sweep.run_once()
+        attempts += len(bench.metrics.asked) > 0
+    assert attempts >= 1
+    assert bench.sweep.source_problem("uid") is None
+
+
+def test_one_source_that_fails_leaves_the_others_alone(bench: Bench) -> None:
+    broken = MetricsDouble()
+    broken.fails = Retry("PrometheusUnreachable", "it did not answer")
+    bench.sweep = Sweep(SourcesDouble(bench.metrics, {"http://broken": broken}), lambda: bench.now_s, 30.0)
+    bench.sweep.register("broken", replace(SPEC, metrics=MetricsSource(address="http://broken")), BASELINE)
+    bench.sweep.register("uid", SPEC, BASELINE)
+    bench.run(30)
+    assert bench.verdict() is Verdict.HEALTHY
+    assert bench.sweep.source_problem("uid") is None
+    assert bench.sweep.source_problem("broken") is not None
+
+
+class Broken(MetricsDouble):
+    """A source with a fault that nobody thought of."""
+
+    def latest(self, workloads: Sequence[WorkloadRef], now_s: float) -> Mapping[WorkloadRef, tuple[Reading, ...]]:
+        raise ZeroDivisionError
+
+
+def test_a_fault_in_one_source_is_logged_and_its_problem_alone(caplog: pytest.LogCaptureFixture) -> None:
+    bench = Bench()
+    bench.sources = SourcesDouble(bench.metrics, {"http://broken": Broken()})
+    bench.sweep = bench.another()
+    broken = replace(SPEC, metrics=MetricsSource(address="http://broken"))
+    bench.sweep.register("uid", SPEC, BASELINE)
+    bench.sweep.register("broken", broken, BASELINE)
+    bench.run(30)
+    problem = bench.sweep.source_problem("broken")
+    assert isinstance(problem, Retry)
+    assert (problem.reason, "ZeroDivisionError" in problem.message) == ("SweepFailed", True)
+    assert "Traceback" in caplog.text
+    assert bench.sweep.source_problem("uid") is None
+    assert bench.verdict() is Verdict.HEALTHY
+
+
+def test_a_declaration_that_cannot_work_is_its_own_problem(bench: Bench) -> None:
+    bench.sources.refuses = Stall("NoPrometheus", "no Prometheus is known")
+    bench.sweep.register("uid", SPEC, BASELINE)
+    bench.sweep.run_once()
+    problem = bench.sweep.source_problem("uid")
+    assert isinstance(problem, Stall)
+    bench.sources.refuses = None
+    bench.sweep.register("uid", SPEC, BASELINE)
+    bench.run(1)
+    assert bench.sweep.source_problem("uid") is None
+
+
+def test_what_is_in_memory_outlives_credentials_that_cannot_be_read_for_a_while(bench: Bench) -> None:
+    bench.sweep.register("uid", SPEC, BASELINE)
+    bench.run(30)
+    bench.run(4, loss=0.1)
+    bench.sources.refuses = Stall("CredentialsUnfit", "key token is no text")
+    bench.sweep.register("uid", SPEC, BASELINE)
+    told = bench.sweep.source_problem("uid")
+    assert told is not None and told.reason == "CredentialsUnfit"
+    bench.run(4, loss=0.1)
+    bench.sources.refuses = None
+    bench.sweep.register("uid", SPEC, BASELINE)
+    bench.run(4, loss=0.1)
+    assert bench.sweep.source_problem("uid") is None
+    assert bench.verdict() is Verdict.REGRESSED
+    assert [call for call, _ in bench.metrics.asked].count("history") == 1
+
+
+def test_another_source_that_cannot_be_opened_is_not_replaced_by_the_one_before(bench: Bench) -> None:
+    bench.sweep.register("uid", SPEC, BASELINE)
+    bench.run(30)
+    assert bench.verdict() is Verdict.HEALTHY
+    bench.sources.refuses = Stall("CertificateUnreadable", "ca.crt holds no certificate in PEM")
+    elsewhere = replace(SPEC, metrics=MetricsSource(address="https://elsewhere"))
+    bench.sweep.register("uid", elsewhere, BASELINE)
+    bench.run(1)
+    assert bench.verdict() is Verdict.NO_DATA
+
+
+def test_a_source_that_answers_without_this_job_says_no_series(bench: Bench) -> None:
+    bench.sweep.register("uid", SPEC, BASELINE)
+    bench.sweep.run_once()
+    problem = bench.sweep.source_problem("uid")
+    assert problem is not None
+    assert problem.reason == "NoSeries"
+    assert "team-a/gpt" in problem.message
+    assert bench.verdict() is Verdict.NO_DATA
+
+
+class Silent(MetricsDouble):
+    """A source that knows why it has nothing."""
+
+    def absence(self, workload: WorkloadRef) -> Retry:
+        return Retry("PodUnreachable", "nothing listens there")
+
+
+def test_a_source_that_knows_why_it_has_nothing_is_asked(bench: Bench) -> None:
+    bench.metrics = Silent()
+    bench.sources = SourcesDouble(bench.metrics)
+    bench.sweep = bench.another()
+    bench.sweep.register("uid", SPEC, BASELINE)
+    bench.sweep.run_once()
+    problem = bench.sweep.source_problem("uid")
+    assert problem is not None
+    assert problem.reason == "PodUnreachable"
+
+
+def test_a_job_that_was_read_before_and_cannot_be_read_for_minutes_says_why(bench: Bench) -> None:
+    bench.metrics = Silent()
+    bench.sources = SourcesDouble(bench.metrics)
+    bench.sweep = bench.another()
+    bench.sweep.register("uid", SPEC, BASELINE)
+    bench.run(5)
+    assert bench.sweep.source_problem("uid") is None
+    bench.now_s += 299
+    assert bench.sweep.source_problem("uid") is None
+    bench.now_s += 1
+    problem = bench.sweep.source_problem("uid")
+    assert problem is not None
+    assert problem.reason == "PodUnreachable"
