@@ -39,6 +39,10 @@ TICKS_AT_ONCE = 16
 LONGEST_WAIT_S = 300.0
 """What stands in the way of a baseline is found gone within five minutes, and sooner where the readings show it."""
 
+HISTORIES_S = 60.0
+"""After a restart the histories of ten thousand baselines are read within this; ticks of what was in progress wait for
+theirs, because they could conclude nothing before and would take the processor from them."""
+
 BEAT_S = 0.25
 """How often the loop looks who is due: what a person changed is seen within a moment."""
 
@@ -109,7 +113,8 @@ class Reconciler:
             telemetry.show(member.identity, heard.judgement)
             if member.last is not None and member.last.run is None:
                 member.last.run = heard.run
-            if member.due_s > now_s and _news(member.last, heard, now_s):
+            news = _news(member.last, heard, now_s) if member.last is not None else self._tells(member, heard)
+            if member.due_s > now_s and news:
                 self.fleet.call(member, now_s)
 
     def reconcile(self, member: Member) -> None:
@@ -171,8 +176,8 @@ class Reconciler:
         return acting
 
     def _measure(self, member: Member, now_s: float) -> None:
-        """Let the sweep read of a baseline before its first tick looks at the cluster, and let that look wait where the
-        status says that nothing was in progress: after a restart ten thousand looks would take minutes."""
+        """Let the sweep read of a baseline before its first tick looks at the cluster. Ten thousand looks would take
+        minutes after a restart: where the status says that nothing was in progress they wait for their turn."""
         spec = member.spec
         if isinstance(spec, Stall) or spec.suspend:
             return
@@ -191,9 +196,13 @@ class Reconciler:
             incident_since_s=incident.onset_at if incident is not None else None,
             recording_since_s=recording_since_s(spec, status, now_s),
         )
-        if status.observed_generation == member.identity.generation and _was_at_rest(status):
+        if status.observed_generation != member.identity.generation:
+            return
+        if _was_at_rest(status):
             member.last = Heard(status.judgement, None, None, (), status.symptoms)
             member.due_s = now_s + spread(member.identity.uid, self.rest_s)
+        else:
+            member.due_s = now_s + HISTORIES_S
 
     def _heard(self, member: Member, spec: BaselineSpec, now_s: float) -> Heard:
         uid, sweep = member.identity.uid, self.hands.sweep
@@ -204,6 +213,10 @@ class Reconciler:
         disturbed = self.hands.occupancy.spans(uid, member.nodes)
         reason = None if problem is None else problem.reason
         return Heard(judgement, reason, sweep.run(uid), disturbed, sweep.symptoms(uid, now_s))
+
+    def _tells(self, member: Member, heard: Heard) -> bool:
+        """Whether there is anything to go by for the first tick of a baseline."""
+        return heard.problem is not None or self.hands.sweep.filled(member.identity.uid)
 
     def _pause_s(self, member: Member, pace: Pace) -> float:
         """Until the next tick of its own accord: longer the longer nothing changed. At rest, each baseline has a moment
@@ -287,10 +300,8 @@ def _complain(done: Future[None]) -> None:
         log.error("a tick failed", exc_info=error)
 
 
-def _news(last: Heard | None, now: Heard, now_s: float) -> bool:
+def _news(last: Heard, now: Heard, now_s: float) -> bool:
     """Whether the sweep says something that the last tick did not go by."""
-    if last is None:
-        return now.judgement is not None or now.problem is not None
     if (last.problem, last.disturbed) != (now.problem, now.disturbed):
         return True
     if last.run is not None and last.run != now.run:

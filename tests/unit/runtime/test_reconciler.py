@@ -14,7 +14,7 @@ from mfu_operator.model.workload import Workload
 from mfu_operator.runtime import telemetry
 from mfu_operator.runtime.fleet import CONFIRM_S, REST_S, Member
 from mfu_operator.runtime.occupancy import Stay
-from mfu_operator.runtime.reconciler import LONGEST_WAIT_S, Reconciler
+from mfu_operator.runtime.reconciler import HISTORIES_S, LONGEST_WAIT_S, Reconciler
 from tests.support import worlds
 from tests.support.hands_double import INTERVAL_S, Stage
 from tests.support.stored_object import stored_object
@@ -162,13 +162,39 @@ def test_after_a_restart_everything_is_measured_before_anything_is_looked_at(ope
     assert sum(operator.beat(INTERVAL_S, swept=True) for _ in range(int(REST_S / INTERVAL_S))) == 1
 
 
-def test_what_was_in_progress_at_a_restart_is_looked_at_at_once(operator: Operator) -> None:
+@pytest.fixture
+def restarted(operator: Operator) -> Operator:
+    """With an incident open, and its history not read yet."""
     operator.rest()
     operator.stage.sweep.says = worlds.regressed()
     operator.beat(1.0, swept=True)
     operator.loop = operator.another()
+    operator.stage.sweep.fills = False
     operator.told()
-    assert operator.beat() == 1
+    assert operator.beat() == 0
+    return operator
+
+
+def test_what_was_in_progress_at_a_restart_is_looked_at_once_its_history_is_read(restarted: Operator) -> None:
+    assert restarted.beat(1.0, swept=True) == 0
+    restarted.stage.sweep.fills = True
+    assert restarted.beat(1.0, swept=True) == 1
+
+
+def test_a_source_that_has_a_problem_holds_up_no_look_after_a_restart(restarted: Operator) -> None:
+    restarted.stage.sweep.problem = Retry("PrometheusUnreachable", "is the address right?")
+    assert restarted.beat(1.0, swept=True) == 1
+
+
+def test_a_sweep_that_does_not_end_holds_up_no_look_for_longer_than_a_minute(restarted: Operator) -> None:
+    assert restarted.beat(HISTORIES_S - 1) == 0
+    assert restarted.beat(1.0) == 1
+
+
+def test_a_spec_that_was_changed_while_nobody_ran_is_looked_at_at_once(restarted: Operator) -> None:
+    restarted.loop = restarted.another()
+    restarted.touch(suspend=True)
+    assert restarted.beat() == 1
 
 
 def test_what_changed_while_nobody_ran_is_found_with_the_first_sweep(operator: Operator) -> None:
