@@ -263,6 +263,19 @@ def test_a_push_that_the_server_declines_is_refused(upstream: GitUpstream, repos
     assert "signed commits only" in raised.value.message
 
 
+def test_what_a_server_says_is_cut_without_leaving_half_of_a_secret(
+    upstream: GitUpstream, repository: GitRepository
+) -> None:
+    slow = upstream.commit({"apps/gpt/train.yaml": "workers: 0\n"}, "Fewer")
+    hook = upstream.bare / "hooks" / "pre-receive"
+    hook.write_text(f"#!/bin/sh\necho {'x' * 285} $MFU_GIT_PASSWORD >&2\nexit 1\n")
+    hook.chmod(0o755)
+    with pytest.raises(Retry) as raised:
+        repository.ensure_branch(source(upstream), proposal(slow), Credentials(password=PASSWORD))
+    assert "xxx ***" in raised.value.message
+    assert PASSWORD[:6] not in raised.value.message
+
+
 def test_a_pin_of_a_file_that_is_gone_needs_a_person(upstream: GitUpstream, repository: GitRepository) -> None:
     with pytest.raises(AskPerson) as raised:
         repository.preview(source(upstream), proposal(pins=(("apps/gpt/gone.yaml", "repo.example/gpt", GOOD),)), None)

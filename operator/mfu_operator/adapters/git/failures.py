@@ -13,13 +13,15 @@ _DENIED = re.compile(
 )
 _REFUSED = re.compile(r"hook declined|protected branch|remote rejected|not allowed to push", re.IGNORECASE)
 
+_MOST_SAID = 300
+"""Characters of git's own words, in a condition's message."""
+
 
 def explained(request: Request, stderr: str) -> MfuError:
     """What git said, as what to do next."""
     told = re.findall(r"^\s*(?:stderr: ')?\s*((?:fatal|error|remote|ERROR): .*)$", stderr, re.MULTILINE) or [stderr]
-    said = " ".join(re.sub(r"://[^/@\s]+@", "://***@", " ".join(told)).split()).removesuffix("'")[:300].rstrip(" .")
-    secret = os.environ.get("MFU_GIT_PASSWORD")
-    said = said.replace(secret, "***") if secret else said
+    shown = redacted(" ".join(told), os.environ.get("MFU_GIT_PASSWORD"))
+    said = " ".join(shown.split()).removesuffix("'")[:_MOST_SAID].rstrip(" .")
     if re.search(r"remote branch .* not found", stderr, re.IGNORECASE):
         return Stall(
             "BranchMissing", f"{request.url} has no branch {request.source.branch}: set spec.remediation.branch."
