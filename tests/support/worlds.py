@@ -115,6 +115,7 @@ PULL = PullRequest(1, "https://git.example/team/models/pulls/1", "mfu-operator/g
 PROPOSED = ProposalFact(
     ProposalKind.REVERT, PULL.branch, "Revert Save memory", False, "diff", PULL.url, PULL.number, PullRequestState.OPEN
 )
+MERGED = replace(PROPOSED, state=PullRequestState.MERGED, merged_at=NOW_S, merge_sha="f" * 40)
 
 RECOVERY = Recovery("mfu", 0.46, 0.381, 0.458, NOW_S - 60, 0.459, None)
 
