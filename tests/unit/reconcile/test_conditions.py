@@ -48,13 +48,6 @@ def test_ready_says_that_the_source_cannot_be_seen_where_a_proposal_would_need_i
     assert "DeliveryForbidden" not in told(off)["Ready"].message
 
 
-def test_a_cool_down_is_told_as_what_the_proposal_waits_for() -> None:
-    seen = world(ailing(explained()), judgement=regressed())
-    waits = (Wait("CoolDown", "the next proposal may follow at 12:00"),)
-    found = {each.type: each for each in conditions(seen, seen.status, (), waits)}
-    assert "waiting: CoolDown: the next proposal may follow at 12:00" in found["Reconciling"].message
-
-
 def test_what_is_abnormal_is_there_only_while_it_is_true() -> None:
     problem = Stall("UnknownKind", "use Job")
     seen = world(ailing(explained(proposal=worlds.MERGED)), now_s=worlds.NOW_S + 1e6, problem=problem)
