@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from mfu_operator.detect.evidence import advance, initial
+from mfu_operator.detect.advance import advance
+from mfu_operator.detect.evidence import initial
 from mfu_operator.detect.statistics import tolerance_of
 from mfu_operator.model.baseline import Baseline, Detection, Level, Provenance, Signal, Spread
 from mfu_operator.model.series import Phase, Reading

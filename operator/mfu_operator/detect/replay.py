@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
-from mfu_operator.detect.evidence import advance, initial
+from mfu_operator.detect.advance import advance
+from mfu_operator.detect.evidence import initial
 from mfu_operator.detect.judge import judge, stale_after_s
 from mfu_operator.model.baseline import Baseline, Detection
 from mfu_operator.model.series import Reading

@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
+from mfu_operator.detect.advance import advance
 from mfu_operator.detect.comparable import differences
-from mfu_operator.detect.evidence import State, advance, initial, of_another_loss, reopened, resumed
+from mfu_operator.detect.evidence import State, initial, of_another_loss, reopened, resumed
 from mfu_operator.detect.utilisation import with_mfu
 from mfu_operator.detect.vitals import VitalSigns
 from mfu_operator.errors import MfuError

@@ -12,7 +12,8 @@ import httpx
 from mfu_operator.adapters.metric_names import names_of
 from mfu_operator.adapters.prometheus import PrometheusMetrics
 from mfu_operator.api import decode
-from mfu_operator.detect.evidence import advance, initial
+from mfu_operator.detect.advance import advance
+from mfu_operator.detect.evidence import initial
 from mfu_operator.model.baseline import MetricsSource
 from mfu_operator.reconcile.level import declared_baseline
 from tests.bench.fleet import jobs

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from mfu_operator.detect.evidence import State, advance, initial
+from mfu_operator.detect.advance import advance
+from mfu_operator.detect.evidence import State, initial
 from mfu_operator.detect.judge import judge
 from mfu_operator.model.baseline import Baseline, Detection, Level, Provenance, Signal, Spread
 from mfu_operator.model.series import Phase, Reading

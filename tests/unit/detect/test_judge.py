@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mfu_operator.detect.evidence import advance, reopened, resumed
+from mfu_operator.detect.advance import advance
+from mfu_operator.detect.evidence import reopened, resumed
 from mfu_operator.detect.judge import judge
 from mfu_operator.model.baseline import Baseline, Detection, Level, Provenance, Signal, Spread
 from mfu_operator.model.series import Phase, Reading

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from mfu_operator.detect.advance import advance
 from mfu_operator.detect.comparable import differences
-from mfu_operator.detect.evidence import advance, initial
+from mfu_operator.detect.evidence import initial
 from mfu_operator.detect.judge import judge
 from mfu_operator.detect.record import record
 from mfu_operator.model.baseline import Baseline, Comparable, Level, Provenance, RecordPlan, Signal

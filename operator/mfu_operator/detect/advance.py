@@ -1,0 +1,196 @@
+"""The evidence after one more reading: whether the reading counts, for how many seconds, and as what.
+
+A gated second counts nothing, and the start of a run is waited for.
+"""
+
+import math
+
+from mfu_operator.detect.cleaning import gate_of, is_restart, level_of, losses_of, values_of
+from mfu_operator.detect.cusum import added, collect, running_medians
+from mfu_operator.detect.evidence import State, alarm_after_s, replace, restarted, without_evidence
+from mfu_operator.detect.statistics import Tolerance, tolerance_of
+from mfu_operator.model.baseline import Baseline, Detection, Signal
+from mfu_operator.model.series import Phase, Reading
+from mfu_operator.model.verdict import Gate
+
+_SMOOTHING_SHARE = 0.25
+"""Losses are judged as their running median over 2.5 of 10 minutes: noise from reading to reading is no evidence, and a
+median adds nothing to the length of a dip."""
+
+_MOST_SMOOTHED = 15
+"""… of at most so many readings: more cost time in a fleet that is scraped every second."""
+
+_LONGEST_STEP_SHARE = 0.25
+"""One reading counts for at most 2.5 of 10 minutes, however long nothing was heard before it."""
+
+_GAP_SHARE = 2.0
+"""After 20 minutes (of 10) without a usable reading, what was collected before belongs to another time."""
+
+_ARMING_SHARE = 1.5
+"""A run that is not good within 15 minutes (of 10) after its start is no longer starting; it is slow."""
+
+_HANG_SHARE = 1.0
+"""A step counter that stands still for the whole horizon hangs: 10 minutes, the collectives' own watchdog."""
+
+_HANG_STEPS = 10.0
+"""… but never before ten of the baseline's steps."""
+
+_IMPLAUSIBLE = math.log(50.0)
+"""Fifty times faster or slower is another unit (per cent, milliseconds), not another speed."""
+
+_RECENT_SHARE = 0.5
+"""The value shown is the median of the last 5 minutes (of 10)."""
+
+_MOST_RECENT = 64
+"""… and of at most so many readings: it bounds the memory of a fleet scraped every second."""
+
+
+def advance(
+    state: State,
+    reading: Reading,
+    baseline: Baseline,
+    detection: Detection,
+    gates: frozenset[Gate] = frozenset(),
+) -> State:
+    """The state after one more reading; readings that are not newer than the last one change nothing.
+
+    Args:
+        state: what is remembered so far.
+        reading: the next one.
+        baseline: the level and spread to compare with.
+        detection: tolerance and horizons.
+        gates: gates that are closed from outside at the reading's time.
+    """
+    if state.reading_s is not None and reading.time_s <= state.reading_s:
+        return state
+    state = _seen(state, reading)
+    held = set(gates)
+    gate = gate_of(reading.phase)
+    if gate is not None:
+        held.add(gate)
+    if held:
+        return replace(state, gates=frozenset(held), counted_s=reading.time_s, step_moved_s=reading.time_s)
+    if state.step_moved_s is not None and state.step_moved_s < reading.time_s and reading.step is not None:
+        return _standing_still(state, reading.time_s, baseline, detection)
+    losses = losses_of(values_of(reading), baseline.level)
+    if not losses:
+        return replace(state, counted_s=reading.time_s, gates=frozenset())
+    return _usable(state, reading, losses, baseline, detection)
+
+
+def _seen(state: State, reading: Reading) -> State:
+    """Note the time, the phase, the step and whether another incarnation runs."""
+    if state.incarnation is not None and is_restart(state.incarnation, state.step, reading):
+        state = restarted(state)
+    moved = reading.step is not None and reading.step != state.step
+    return replace(
+        state,
+        reading_s=reading.time_s,
+        incarnation=reading.incarnation if state.incarnation is None else state.incarnation,
+        phase_known=state.phase_known or reading.phase is not Phase.UNKNOWN,
+        step=reading.step if reading.step is not None else state.step,
+        step_moved_s=reading.time_s if moved else state.step_moved_s,
+    )
+
+
+def _standing_still(state: State, time_s: float, baseline: Baseline, detection: Detection) -> State:
+    """The same step number twice is no new information, and after a while it is a hang."""
+    step_s = level_of(baseline.level, Signal.STEP_TIME) or 0.0
+    limit_s = max(_HANG_SHARE * detection.sustain_s, _HANG_STEPS * step_s)
+    if state.step_moved_s is None or time_s - state.step_moved_s < limit_s:
+        return replace(state, gates=state.gates & {Gate.HUNG, Gate.STARTING, Gate.RESTARTING})
+    return replace(state, gates=frozenset({Gate.HUNG}), counted_s=time_s)
+
+
+def _usable(
+    state: State, reading: Reading, losses: dict[Signal, float], baseline: Baseline, detection: Detection
+) -> State:
+    now_s = reading.time_s
+    tolerance = tolerance_of(baseline.spread, detection)
+    signal = next(iter(losses))
+    state = _after_gap(state, now_s, detection)
+    elapsed_s = 0.0 if state.counted_s is None else now_s - state.counted_s
+    step_s = min(elapsed_s, _LONGEST_STEP_SHARE * detection.sustain_s)
+    state = replace(
+        state,
+        counted_s=now_s,
+        usable_s=now_s,
+        gates=frozenset(),
+        signal=signal,
+        recent=_recent(state, now_s, values_of(reading)[signal], signal, detection),
+    )
+    state, plausible = _plausible(state, losses, step_s, tolerance, detection)
+    if not plausible:
+        return state
+    state = replace(state, window=_window(state, now_s, losses, detection))
+    if state.arming:
+        state = _arm(state, now_s, step_s, tolerance, detection)
+        if state.arming:
+            return state
+    return collect(state, now_s, min(losses.values()), step_s, tolerance, detection)
+
+
+def _window(
+    state: State, now_s: float, losses: dict[Signal, float], detection: Detection
+) -> tuple[tuple[float, float, float], ...]:
+    since_s = now_s - _SMOOTHING_SHARE * detection.sustain_s
+    kept = [entry for entry in state.window if entry[0] > since_s]
+    return (*kept[-(_MOST_SMOOTHED - 1) :], (now_s, min(losses.values()), max(losses.values())))
+
+
+def _after_gap(state: State, now_s: float, detection: Detection) -> State:
+    if state.usable_s is None or now_s - state.usable_s <= _GAP_SHARE * detection.sustain_s:
+        return state
+    state = replace(state, recover_s=0.0, counted_s=None, window=())
+    return state if state.alarmed else without_evidence(state)
+
+
+def _recent(
+    state: State, now_s: float, value: float, signal: Signal, detection: Detection
+) -> tuple[tuple[float, float], ...]:
+    if signal is not state.signal:
+        return ((now_s, value),)
+    since_s = now_s - _RECENT_SHARE * detection.sustain_s
+    kept = [point for point in state.recent if point[0] >= since_s]
+    return (*kept[-(_MOST_RECENT - 1) :], (now_s, value))
+
+
+def _plausible(
+    state: State, losses: dict[Signal, float], step_s: float, tolerance: Tolerance, detection: Detection
+) -> tuple[State, bool]:
+    """Sum up readings in another unit, and signals that contradict each other: then it is the formula that changed."""
+    limit_s = alarm_after_s(state, detection)
+    if any(abs(loss) > _IMPLAUSIBLE for loss in losses.values()):
+        return replace(state, unusual_s=min(limit_s, state.unusual_s + step_s)), False
+    most = max(losses, key=lambda signal: losses[signal])
+    least = min(losses, key=lambda signal: losses[signal])
+    apart = losses[most] - losses[least]
+    contradiction_s = added(state.contradiction_s, (apart - tolerance.kappa) / tolerance.scale, step_s, limit_s)
+    contradicting = (most, least) if apart > tolerance.kappa else state.contradicting
+    return replace(
+        state,
+        unusual_s=max(0.0, state.unusual_s - step_s),
+        contradiction_s=contradiction_s,
+        contradicting=contradicting if contradiction_s > 0 else None,
+    ), True
+
+
+def _arm(state: State, now_s: float, step_s: float, tolerance: Tolerance, detection: Detection) -> State:
+    """Ignore the start of a run until it was good for `warmup_s` without a break, or until it takes too long."""
+    since_s = now_s if state.arming_since_s is None else state.arming_since_s
+    good = running_medians(state)[0] <= tolerance.kappa
+    good_s = state.good_s + step_s if good else 0.0
+    bad_since_s = None if good else now_s - step_s if state.bad_since_s is None else state.bad_since_s
+    longest_s = _ARMING_SHARE * detection.sustain_s
+    if state.level_until_s is not None and not state.restarts:
+        longest_s = max(longest_s, state.level_until_s - since_s)
+    waiting = good_s < detection.warmup_s and now_s - since_s < longest_s
+    gate = Gate.RESTARTING if state.restarts else Gate.STARTING
+    return replace(
+        state,
+        arming=waiting,
+        arming_since_s=since_s,
+        good_s=good_s,
+        bad_since_s=bad_since_s,
+        gates=frozenset({gate}) if waiting else frozenset(),
+    )
