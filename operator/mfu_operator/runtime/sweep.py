@@ -12,11 +12,12 @@ import logging
 import math
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
 from mfu_operator.detect.hardware import Ruling, rule_out
 from mfu_operator.detect.judge import judge
+from mfu_operator.detect.words import duration
 from mfu_operator.errors import MfuError, Retry
 from mfu_operator.model.baseline import Baseline, BaselineSpec
 from mfu_operator.model.series import Reading
@@ -32,7 +33,12 @@ from mfu_operator.runtime.watched import Watched, workloads
 log = logging.getLogger(__name__)
 
 _PARALLEL_SOURCES = 4
-"""A source that does not answer holds up a thread for its deadline; three others go on."""
+"""A source that does not answer holds up a thread for its deadline; three others go on. One that is still being asked
+when the next sweep begins keeps its thread and is passed over; there is always one thread for the others."""
+
+_SLOW_S = 300.0
+"""A source that is asked for longer than this tells nothing of ten sweeps in between. Histories of ten thousand after a
+restart take less."""
 
 _LONGEST_BACK_OFF_S = 300.0
 """A source that was down is asked again within five minutes of its return."""
@@ -72,6 +78,8 @@ class Sweep:
         self._lock = threading.Lock()
         self._watched: dict[str, Watched] = {}
         self._health: dict[Metrics, _Health] = {}
+        self._asking: dict[Metrics, float] = {}
+        """Sources that are being asked, and since when."""
         self._stopping = threading.Event()
         self._asked_early = threading.Event()
         self._thread: threading.Thread | None = None
@@ -208,7 +216,7 @@ class Sweep:
             if watched is None:
                 return None
             health = self._health.get(watched.source) if watched.source is not None else None
-            problem = watched.problem or (health.problem if health else None)
+            problem = watched.problem or self._slowness(watched.source) or (health.problem if health else None)
             if problem is not None or not watched.filled:
                 return problem
             return silence(watched, self._clock())
@@ -229,7 +237,9 @@ class Sweep:
         return self._thread is None or self._thread.is_alive()
 
     def run_once(self) -> None:
-        """One sweep over all sources that are not backing off. Failures are kept for `source_problem`."""
+        """One sweep over all sources that are not backing off and are not being asked still. It ends with the last of
+        them, or after an interval; what was not begun by then is left for the next. Failures are kept for
+        `source_problem`."""
         now_s = self._clock()
         with self._lock:
             by_source: dict[Metrics, dict[str, Watched]] = {}
@@ -239,12 +249,25 @@ class Sweep:
             self._turn += 1
             self._health = {source: self._health.get(source, _Health()) for source in by_source}
             due = [
-                (source, by_source[source]) for source, health in self._health.items() if health.not_before_s <= now_s
+                (source, by_source[source])
+                for source, health in self._health.items()
+                if health.not_before_s <= now_s and source not in self._asking
             ]
+            at_once = min(max(1, _PARALLEL_SOURCES - len(self._asking)), len(due))
+            self._asking.update((source, now_s) for source, _ in due)
         if due:
-            with ThreadPoolExecutor(min(_PARALLEL_SOURCES, len(due)), thread_name_prefix="source") as pool:
-                list(pool.map(lambda one: self._survived(one[0], one[1], now_s), due))
+            self._ask(due, at_once, now_s)
         self._finished_s = self._clock()
+
+    def _ask(self, due: Sequence[tuple[Metrics, Mapping[str, Watched]]], at_once: int, now_s: float) -> None:
+        pool = ThreadPoolExecutor(at_once, thread_name_prefix="source")
+        begun = {pool.submit(self._survived, source, watched, now_s): source for source, watched in due}
+        wait(begun, self._interval_s)
+        pool.shutdown(wait=False)
+        not_begun = [source for future, source in begun.items() if future.cancel()]
+        with self._lock:
+            for source in not_begun:
+                self._asking.pop(source)
 
     def start(self) -> None:
         """Sweep every `interval_s` in a thread of its own until `stop`, and at once where a baseline is new."""
@@ -285,6 +308,21 @@ class Sweep:
             log.exception("the sweep of a source failed")
             told = f"a fault of the operator ({type(error).__name__}): its log has the traceback, please report it"
             self._failed(source, Retry("SweepFailed", told), now_s)
+        finally:
+            with self._lock:
+                self._asking.pop(source)
+
+    def _slowness(self, source: Metrics | None) -> MfuError | None:
+        """That a source has been asked for long; the lock is held."""
+        since_s = self._asking.get(source) if source is not None else None
+        asked_s = 0.0 if since_s is None else self._clock() - since_s
+        if asked_s < _SLOW_S:
+            return None
+        return Retry(
+            "SourceSlow",
+            f"the metrics source has been answering for {duration(asked_s)}, and nothing of it is judged before it is "
+            "done: see what else it is asked, and what slows its queries down",
+        )
 
     def _sweep_source(self, source: Metrics, watched: Mapping[str, Watched], now_s: float) -> None:
         try:

@@ -1,3 +1,4 @@
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from mfu_operator.model.baseline import (
 from mfu_operator.model.series import Reading
 from mfu_operator.model.verdict import Verdict
 from mfu_operator.runtime.sweep import Sweep
+from tests.cluster.process import await_condition
 from tests.support.metrics_double import MetricsDouble, SourcesDouble
 from tests.support.sweep_bench import BASELINE, SPEC, Bench
 
@@ -47,6 +49,45 @@ def test_one_source_that_fails_leaves_the_others_alone(bench: Bench) -> None:
     assert bench.verdict() is Verdict.HEALTHY
     assert bench.sweep.source_problem("uid") is None
     assert bench.sweep.source_problem("broken") is not None
+
+
+class Slow(MetricsDouble):
+    """A source that answers once it is let."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun = 0
+        self.let = threading.Event()
+
+    def latest(self, workloads: Sequence[WorkloadRef], now_s: float) -> Mapping[WorkloadRef, tuple[Reading, ...]]:
+        self.begun += 1
+        assert self.let.wait(60)
+        return super().latest(workloads, now_s)
+
+
+def test_sources_that_answer_slowly_hold_up_no_other_and_are_asked_one_thing_at_a_time(bench: Bench) -> None:
+    slow = {f"http://slow-{place}": Slow() for place in range(5)}
+    bench.sweep = Sweep(SourcesDouble(bench.metrics, slow), lambda: bench.now_s, 0.2)
+    for address in slow:
+        bench.sweep.register(address, replace(SPEC, metrics=MetricsSource(address=address)), BASELINE)
+    bench.sweep.register("uid", SPEC, BASELINE)
+    try:
+        bench.run(20)
+        assert (bench.verdict(), bench.sweep.source_problem("uid")) == (Verdict.HEALTHY, None)
+        assert [source.begun for source in slow.values()] == [1] * 5
+        problems = [bench.sweep.source_problem(address) for address in slow]
+        assert [problem.reason if problem else None for problem in problems] == ["SourceSlow"] * 5
+    finally:
+        for source in slow.values():
+            source.let.set()
+    await_condition("the slow ones are read again", lambda: read_again(bench, slow), timeout_s=20)
+    problems = [bench.sweep.source_problem(address) for address in slow]
+    assert [problem.reason if problem else None for problem in problems] == ["NoSeries"] * 5
+
+
+def read_again(bench: Bench, slow: Mapping[str, Slow]) -> bool:
+    bench.run(0.5)
+    return all(source.begun > 1 for source in slow.values())
 
 
 class Broken(MetricsDouble):
