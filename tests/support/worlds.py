@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from mfu_operator.model.account import PARTS, StepAccount
+from mfu_operator.model.account import ANALYSIS, PARTS, StepAccount
 from mfu_operator.model.baseline import (
     Baseline,
     BaselineSpec,
@@ -90,7 +90,8 @@ def regressed(confirmed: bool = False, **changes: Any) -> Judgement:
 def account(compute: float = 21.0, idleInput: float = 0.2, **facts: float | str) -> StepAccount:  # noqa: N803
     """A mean step in milliseconds."""
     parts = {part: {"compute": compute, "idleInput": idleInput}.get(part, 0.0) * 1e6 for part in PARTS}
-    return StepAccount(10, sum(parts.values()), 1e5, parts, account_from="nvtx", facts=facts)
+    made_by = {"analysis": float(ANALYSIS)}
+    return StepAccount(10, sum(parts.values()), 1e5, parts, account_from="nvtx", facts=made_by | facts)
 
 
 FAST_STEP = account(loaderThreads=4.0, loader="workers")

@@ -19,6 +19,10 @@ PARTS = (
 )
 """The parts of a step, in the contract's order (schemaVersion 1)."""
 
+ANALYSIS = 2
+"""Which analysis makes an account now. It is raised whenever the same trace gives another account: a fact that an
+earlier analysis did not look for is absent from its accounts as one that was looked for and not there is."""
+
 
 @dataclass(frozen=True, slots=True)
 class ShapeTotal:
@@ -62,3 +66,9 @@ class StepAccount:
     ranges_ns: Mapping[str, float] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     facts: Mapping[str, float | str] = field(default_factory=dict)
+
+    @property
+    def analysis(self) -> float:
+        """Which analysis made it; the first ones did not say."""
+        made_by = self.facts.get("analysis")
+        return made_by if isinstance(made_by, int | float) else 1.0

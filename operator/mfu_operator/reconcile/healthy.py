@@ -60,7 +60,8 @@ def profile_once(world: World) -> Step | None:
     if known is None:
         return profile.launch(world, Subject.BASELINE, subject_id) if quiet(world.judgement) else None
     if known.account is not None:
-        return None
+        again = profile.is_outdated(world, known) and quiet(world.judgement)
+        return profile.launch(world, Subject.BASELINE, subject_id, profile.with_all_attempts(known)) if again else None
     if known.failure is not None:
         again = profile.retry_due(world, known) and quiet(world.judgement)
         return profile.launch(world, Subject.BASELINE, subject_id, known) if again else None

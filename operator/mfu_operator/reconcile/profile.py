@@ -5,6 +5,7 @@ from dataclasses import replace
 from mfu_operator.api import naming
 from mfu_operator.api.group import BASELINE_LABEL, GROUP_VERSION, INCIDENT_LABEL, KIND, MANAGED_BY_LABEL, MANAGER
 from mfu_operator.errors import Retry, Unreadable
+from mfu_operator.model.account import ANALYSIS
 from mfu_operator.model.baseline import BaselineSpec
 from mfu_operator.model.incident import ProfileFact
 from mfu_operator.model.workload import JobPhase, Pod, ProfilingJob
@@ -74,8 +75,21 @@ def profiler_image(spec: BaselineSpec, defaults: Defaults) -> str | None:
 
 
 def anew(profile: ProfileFact | None) -> ProfileFact | None:
-    """A failed profile that is given all its attempts once more. Its Jobs' names are taken, so it counts on."""
-    return replace(profile, earlier_attempts=profile.attempt) if profile is not None and profile.failure else profile
+    """A failed profile with all its attempts before it, another one as it is."""
+    return with_all_attempts(profile) if profile is not None and profile.failure else profile
+
+
+def with_all_attempts(profile: ProfileFact) -> ProfileFact:
+    """The profile with all its attempts before it once more. Its Jobs' names are taken, so it counts on."""
+    return replace(profile, earlier_attempts=profile.attempt)
+
+
+def is_outdated(world: World, profile: ProfileFact) -> bool:
+    """Whether another analysis made the account than the one that the profiler's image in force brings, so that no loss
+    can be held against it. The image it was made with would only make the same again."""
+    if profile.account is None or profile.image == profiler_image(world.spec, world.defaults):
+        return False
+    return profile.account.analysis != ANALYSIS
 
 
 def require_one_pod(world: World) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mfu_operator.errors import Unreadable
-from mfu_operator.model.account import PARTS, StepAccount
+from mfu_operator.model.account import ANALYSIS, PARTS, StepAccount
 from mfu_operator.model.trace import NONE, DeviceOps, Ints, Trace
 from mfu_operator.trace import accounting, blind_spots, device_facts, host_account, host_facts
 from mfu_operator.trace.batch import batch_size
@@ -118,6 +118,7 @@ def _mean(trace: Trace, steps: Steps, parts: Ints, source: str, *warnings: str) 
         account_from=source,
         warnings=(*trace.warnings, *steps.warnings, *warnings),
         facts={
+            "analysis": float(ANALYSIS),
             "restStdNs": _spread(
                 lengths - parts[counted, accounting.INPUT] - host_facts.compiling(trace, steps)[counted]
             ),

@@ -21,6 +21,11 @@ def differences(now: StepAccount, baseline: StepAccount) -> tuple[str, ...]:
         found.append(f"the GPU differs: {now.gpu}, baseline {baseline.gpu}")
     if any(one.facts.get("wholeSteps") == 0 for one in (now, baseline)):
         found.append("no steps are known, so that a recorded span would be compared and not a step")
+    if now.analysis != baseline.analysis:
+        found.append(
+            f"the analysis differs: number {now.analysis:g}, the baseline's account was made by number "
+            f"{baseline.analysis:g}; analyse the baseline's trace again"
+        )
     for fact, said in MUST_EQUAL.items():
         left, right = now.facts.get(fact), baseline.facts.get(fact)
         if left is not None and right is not None and left != right:

@@ -8,7 +8,7 @@ import pytest
 from mfu_operator.model.incident import ProfileFact, Status
 from mfu_operator.model.verdict import Gate, Verdict
 from mfu_operator.reconcile.decide import decide
-from mfu_operator.reconcile.effects import EnsureJob, Record, Step
+from mfu_operator.reconcile.effects import EnsureJob, Record, Step, Subject
 from mfu_operator.trace import compact
 from tests.support import worlds
 from tests.support.worlds import judgement, regressed, spec, workload, world
@@ -66,6 +66,24 @@ UNJUDGED = [
 @pytest.mark.parametrize("changes", [row[1] for row in UNJUDGED], ids=[row[0] for row in UNJUDGED])
 def test_a_healthy_account_waits_until_it_can_be_judged(changes: dict[str, Any]) -> None:
     assert brought(**changes) is None
+
+
+OF_AN_EARLIER_ANALYSIS = replace(
+    worlds.HEALTHY_PROFILE, account=worlds.account(analysis=1.0), image="registry.example/profiler@sha256:0"
+)
+
+
+def test_an_account_of_an_earlier_analysis_is_made_anew_once_the_profiler_is_another_one() -> None:
+    anew = decide(world(replace(worlds.SETTLED, healthy_profile=OF_AN_EARLIER_ANALYSIS)))
+    assert isinstance(anew, EnsureJob)
+    assert (anew.subject, anew.profile.attempt, anew.profile.earlier_attempts) == (Subject.BASELINE, 2, 1)
+    opened = decide(world(replace(worlds.SETTLED, healthy_profile=OF_AN_EARLIER_ANALYSIS), judgement=regressed()))
+    assert healthy_profile(opened) == OF_AN_EARLIER_ANALYSIS, "the incident is opened with what there is"
+
+
+def test_the_same_profiler_is_not_asked_for_the_same_account_again() -> None:
+    same = replace(OF_AN_EARLIER_ANALYSIS, image=worlds.DEFAULTS.profiler_image)
+    assert decide(world(replace(worlds.SETTLED, healthy_profile=same))) is None
 
 
 def test_a_loss_that_sets_in_while_the_healthy_job_is_profiled_makes_its_account_void() -> None:

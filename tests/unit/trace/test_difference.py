@@ -1,5 +1,6 @@
 """What changed: parts that sum to the step, kernels matched by name and grid, runs that may not be compared."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -34,6 +35,13 @@ def test_the_parts_differences_sum_to_the_steps_exactly(
     found = difference(one, other)
     assert sum(found.account_ns.values()) == found.step_ns
     assert abs(found.step_ns - (one.mean_ns - other.mean_ns)) <= 1e-2
+
+
+def test_accounts_of_two_analyses_are_not_comparable() -> None:
+    before = account([1] * len(PARTS), 1)
+    found = difference(replace(before, facts={"analysis": 2.0}), before)
+    assert not found.comparable
+    assert "analysis differs: number 2, the baseline's account was made by number 1" in found.not_comparable_because[0]
 
 
 def kernel(name: str, *shapes: tuple[int, float, float]) -> KernelTotal:
