@@ -218,6 +218,12 @@ class Stage:
         """A condition by its type; None while it does not hold."""
         return next((each for each in self.status.conditions if each.type == kind), None)
 
+    def holding(self, kind: str) -> Condition:
+        """A condition that must hold."""
+        found = self.condition(kind)
+        assert found is not None, [each.type for each in self.status.conditions]
+        return found
+
     def reasons(self) -> list[str]:
         """What was told, in order."""
         return [event.reason for event in self.told]

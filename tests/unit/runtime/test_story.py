@@ -17,11 +17,6 @@ from tests.support.hands_double import Stage
 OTHER_BATCH = Comparable("gpt-small", global_batch=256)
 
 
-@pytest.fixture
-def stage() -> Stage:
-    return Stage()
-
-
 def test_every_fact_is_obtained_in_order_and_the_incident_is_closed(stage: Stage) -> None:
     culprit = stage.regress()
     stage.tick()
