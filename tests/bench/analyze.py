@@ -18,6 +18,8 @@ from tests.bench.process import Contender, Cost, side_by_side
 
 TRACES = Path("tests/data/traces").resolve()
 REAL = TRACES / "hta/trace_diff_control_a100.json.gz"
+EXPORT = TRACES / "nsys/h100_2gpu_1s.sqlite"
+OPERATIONS_OF_3_MB = "40000"
 RESULTS = Path(__file__).parent / "README.md"
 OURS, THE_FLOOR, THE_HTA, NSYS_AI = "mfu-operator", "the floor", "HTA 0.5.0", "nsys-ai 0.3.0"
 EVENTS = (1_000_000, 3_000_000, 10_000_000)
@@ -36,6 +38,7 @@ The floor starts Python, imports numpy, decompresses with isal and decodes four 
 HTA is HolisticTraceAnalysis' temporal breakdown. nsys-ai gets a fresh copy of the export each time, because it writes
 indexes into it; most of its wall time it waits for a network. The traces of 54 MB are the real one of 35 MB, whose
 beginning follows again after its end (`tests/bench/grown.py`); the grown ones are a modelled loop, repeated.
+What a fleet costs: [fleet/README.md](fleet/README.md).
 """
 
 
@@ -79,7 +82,10 @@ def main() -> None:
         _one_trace(report, "One Kineto trace of 35 MB, gzip", REAL, times)
         _one_trace(report, "One Kineto trace of 54 MB, gzip", ranks[0], times)
         _eight_ranks(report, ranks, times)
-        _nsys(report, Path(folder), times)
+        _nsys(report, EXPORT, "An nsys export", Path(folder), times)
+        generated = Path(folder) / "generated.sqlite"
+        _write("nsys", generated, OPERATIONS_OF_3_MB)
+        _nsys(report, generated, "A generated nsys export", Path(folder), times)
         _growth(report, "Kineto", "kineto", Path(folder))
         _growth(report, "nsys", "nsys", Path(folder))
     report.say(FOOT.rstrip())
@@ -103,13 +109,13 @@ def _eight_ranks(report: Report, paths: Sequence[Path], times: int) -> None:
     report.at_most(0.5, "memory over HTA's", cost[OURS].memory_mib / cost[THE_HTA].memory_mib)
 
 
-def _nsys(report: Report, folder: Path, times: int) -> None:
-    export, copy = TRACES / "nsys/h100_2gpu_1s.sqlite", folder / "export.sqlite"
+def _nsys(report: Report, export: Path, title: str, folder: Path, times: int) -> None:
+    copy = folder / "export.sqlite"
     program = environment("nsys-ai-0.3.0", "nsys-ai==0.3.0").parent / "nsys-ai"
     command = [str(program), "analyze", "--format", "json", str(copy)]
     peer = Contender(NSYS_AI, command, prepare=lambda: shutil.copy(export, copy))
     cost = side_by_side([_ours(export), peer], times)
-    report.table(f"An nsys export of {export.stat().st_size / 1e6:.1f} MB", cost)
+    report.table(f"{title} of {export.stat().st_size / 1e6:.1f} MB", cost)
     report.at_most(0.5, "CPU time over nsys-ai's", cost[OURS].cpu_s / cost[NSYS_AI].cpu_s)
 
 
