@@ -6,7 +6,8 @@ from collections import Counter, defaultdict
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from tests.accuracy.families import FAMILIES, Answer, answer
+from tests.accuracy.answer import Answer, answer
+from tests.accuracy.families import FAMILIES
 from tests.accuracy.trial import EVERY_FAULT, Outcome, attempt, attempt_ranks
 from tests.support.synthetic.faults import FAULTS, RANK_FAULTS
 

@@ -7,7 +7,9 @@ import pytest
 from mfu_operator.trace import compact
 from mfu_operator.trace.analyze import profile
 from mfu_operator.trace.diagnose import diagnose
-from tests.accuracy.families import FAMILIES, Family, answer
+from tests.accuracy.answer import answer
+from tests.accuracy.families import FAMILIES
+from tests.accuracy.family import Family
 from tests.accuracy.trial import attempt, attempt_ranks, random_loop
 from tests.support.synthetic.faults import FAULTS, RANK_FAULTS
 from tests.support.synthetic.kineto_file import KinetoFile
