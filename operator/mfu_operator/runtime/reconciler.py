@@ -20,7 +20,7 @@ from mfu_operator.model.condition import Condition, Event
 from mfu_operator.model.incident import Status
 from mfu_operator.model.verdict import Verdict
 from mfu_operator.reconcile.conclude import Failure
-from mfu_operator.reconcile.level import declared_baseline, held_against
+from mfu_operator.reconcile.level import as_recorded, declared_baseline, held_against
 from mfu_operator.reconcile.refresh import tells_more
 from mfu_operator.reconcile.symptoms import refreshed
 from mfu_operator.reconcile.world import Defaults, Identity
@@ -191,7 +191,7 @@ class Reconciler:
         member.level = declared_baseline(spec) or status.baseline
         self.hands.sweep.register(
             member.identity.uid,
-            spec,
+            as_recorded(spec, member.level),
             member.level,
             incident_since_s=incident.onset_at if incident is not None else None,
             recording_since_s=recording_since_s(spec, status, now_s),

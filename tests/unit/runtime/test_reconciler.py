@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from mfu_operator.api import status as codec
 from mfu_operator.errors import Retry
-from mfu_operator.model.baseline import WorkloadRef
+from mfu_operator.model.baseline import Comparable, Provenance, WorkloadRef
 from mfu_operator.model.verdict import Gate, Verdict
 from mfu_operator.model.vitals import Ailment, Symptom
 from mfu_operator.model.workload import Workload
@@ -239,6 +240,20 @@ def test_a_replica_that_takes_over_measures_what_it_has_heard_of(operator: Opera
     operator.held = True
     assert operator.beat() == 1
     assert operator.stage.sweep.registered != {}
+
+
+def test_after_a_restart_histories_too_are_held_against_what_the_job_was_while_its_level_was_recorded(
+    operator: Operator,
+) -> None:
+    observed = Comparable("gpt-small", global_batch=256)
+    level = replace(
+        worlds.BASELINE, provenance=Provenance.RECORDED, comparable=Comparable("gpt-small"), observed=observed
+    )
+    operator.object["spec"]["baseline"] = {"record": {}}
+    operator.object["status"] = codec.encode(replace(worlds.SETTLED, baseline=level))
+    operator.told()
+    operator.loop.takes_part()
+    assert operator.stage.sweep.registered[worlds.UID]["what"][0].comparable == observed
 
 
 def test_a_tick_that_cannot_write_is_tried_again(operator: Operator) -> None:
