@@ -50,7 +50,7 @@ def test_a_counter_that_stands_still_has_no_seconds_per_step() -> None:
 def test_a_gauge_that_a_profile_calls_a_counter_is_one() -> None:
     pods = Pods(profile="hf_trainer")
     for tokens in (0, 60_000):
-        pods.run(JOB, gpt_0=f"train_num_input_tokens_seen {tokens}\ntrain_global_step 5\n")
+        pods.run(JOB, gpt_0=f"train_num_input_tokens_seen {tokens}\nglobal_step 5\n")
         value = pods.value(Signal.THROUGHPUT)
     assert value == 2000.0
 
