@@ -160,13 +160,16 @@ def _plausible(
 ) -> tuple[State, bool]:
     """Sum up readings in another unit, and signals that contradict each other: then it is the formula that changed."""
     limit_s = alarm_after_s(state, detection)
-    if any(abs(loss) > _IMPLAUSIBLE for loss in losses.values()):
-        return replace(state, unusual_s=min(limit_s, state.unusual_s + step_s)), False
+    for signal, loss in losses.items():
+        if abs(loss) > _IMPLAUSIBLE:
+            unusual_s = min(limit_s, state.unusual_s + step_s)
+            return replace(state, unusual_s=unusual_s, unusual=(signal, loss)), False
     most = max(losses, key=lambda signal: losses[signal])
     least = min(losses, key=lambda signal: losses[signal])
     apart = losses[most] - losses[least]
     contradiction_s = added(state.contradiction_s, (apart - tolerance.kappa) / tolerance.scale, step_s, limit_s)
-    contradicting = (most, least) if apart > tolerance.kappa else state.contradicting
+    pair = (most, losses[most]), (least, losses[least])
+    contradicting = pair if apart > tolerance.kappa else state.contradicting
     return replace(
         state,
         unusual_s=max(0.0, state.unusual_s - step_s),

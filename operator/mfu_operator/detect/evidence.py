@@ -18,14 +18,20 @@ INDEPENDENT_SHARE = 0.05
 """The mean loss counts a reading every 30 s (of 10 min) at most: scraped more often, a gauge repeats itself."""
 
 
+Shown = tuple[Signal, float]
+"""A signal, and the loss d that it shows."""
+
+
 class State(NamedTuple):
     """What is remembered of one job between two readings. All times are the readings' own.
 
     evidence_s, contradiction_s and recover_s are the clipped sums for a loss, for signals that contradict each other,
-    and for a recovery; unusual_s counts readings in another unit. Of after_s seconds since the alarm, beyond_s were
-    beyond the tolerance. window holds (time, least loss, worst loss) of the readings that are smoothed over; stride and
-    skipped thin out `losses`. cut_sum and counted are the sum and number of the cut losses since the onset and, after
-    the alarm, within the span that confirms. The level was taken from readings up to level_until_s (None: from others).
+    and for a recovery; contradicting are the slowest and the fastest signal when they last did; unusual_s counts
+    readings in another unit, the last of them being `unusual`. Of after_s seconds since the alarm, beyond_s were
+    beyond the tolerance. window holds (time, least loss, worst loss) of the readings that are smoothed over; stride
+    and skipped thin out `losses`. cut_sum and counted are the sum and number of the cut losses since the onset and,
+    after the alarm, within the span that confirms. The level was taken from readings up to level_until_s (None: from
+    others).
     """
 
     reading_s: float | None = None
@@ -53,8 +59,9 @@ class State(NamedTuple):
     cut_sum: float = 0.0
     counted: float = 0.0
     contradiction_s: float = 0.0
-    contradicting: tuple[Signal, Signal] | None = None
+    contradicting: tuple[Shown, Shown] | None = None
     unusual_s: float = 0.0
+    unusual: Shown | None = None
     alarmed: bool = False
     after_s: float = 0.0
     beyond_s: float = 0.0
@@ -151,6 +158,7 @@ def restarted(state: State) -> State:
         contradiction_s=0.0,
         contradicting=None,
         unusual_s=0.0,
+        unusual=None,
         recover_s=0.0,
         window=(),
     )

@@ -3,7 +3,7 @@
 import math
 
 from mfu_operator.detect.cleaning import STRENGTH, level_of
-from mfu_operator.detect.evidence import State, alarm_after_s, smallest_visible_loss
+from mfu_operator.detect.evidence import Shown, State, alarm_after_s, smallest_visible_loss
 from mfu_operator.detect.statistics import FEWEST_RUNS, LEVEL_SIGMAS, Tolerance, tolerance_of
 from mfu_operator.detect.words import bare, duration, name_of, per_cent, quantity
 from mfu_operator.model.baseline import Baseline, Detection, Signal
@@ -191,24 +191,32 @@ def _too_noisy(tolerance: Tolerance) -> str:
 
 
 def _unit_changed(state: State, baseline: Baseline) -> str:
-    signal = _signal(state, baseline)
+    signal, loss = state.unusual if state.unusual is not None else (None, 0.0)
     reference = level_of(baseline.level, signal) if signal else None
-    if signal is None or reference is None or state.value is None:
+    if signal is None or reference is None:
         return "the readings are in another unit than the baseline"
+    value = reference * math.exp(loss if signal is Signal.STEP_TIME else -loss)
     return (
-        f"{name_of(signal)} reads {bare(signal, state.value)} against a baseline of {bare(signal, reference)}: "
+        f"{name_of(signal)} reads {bare(signal, value)} against a baseline of {bare(signal, reference)}: "
         "that is another unit (per cent, milliseconds), not another speed"
     )
 
 
-def _disagree(contradicting: tuple[Signal, Signal], tolerance: Tolerance) -> str:
-    slower, other = contradicting
+def _disagree(contradicting: tuple[Shown, Shown], tolerance: Tolerance) -> str:
+    moved, other = sorted(contradicting, key=lambda shown: -abs(shown[1]))
+    still = abs(other[1]) <= tolerance.kappa
+    rest = "that of the baseline" if still else _speed(other[1])
     means = (
-        "the formula of MFU changed, not the speed"
-        if slower is Signal.MFU
+        f"the formula of MFU changed{', not the speed' if still else ''}"
+        if moved[0] is Signal.MFU
         else "the batch, the sequence length or the formula of one of them changed"
     )
     return (
-        f"{name_of(slower)} fell and {name_of(other)} did not (more than {per_cent(tolerance.ratio)} apart): {means}; "
+        f"{name_of(moved[0])} shows {_speed(moved[1])} speed and {name_of(other[0])} {rest}: {means}; "
         "declare or record the baseline again if that was on purpose"
     )
+
+
+def _speed(loss: float) -> str:
+    """A loss d as a person says it: "13 % less"."""
+    return f"{per_cent(abs(math.expm1(-loss)))} {'less' if loss > 0 else 'more'}"

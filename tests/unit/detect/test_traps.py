@@ -52,6 +52,32 @@ def test_a_changed_attention_schedule_is_not_a_regression() -> None:
     assert (judgement.verdict, judgement.reason) == (Verdict.NOT_COMPARABLE, "SignalsDisagree")
 
 
+@pytest.mark.parametrize(
+    ("mfu", "step_s", "throughput", "told"),
+    [
+        (
+            0.40,
+            2.0,
+            900,
+            "MFU shows 13 % less speed and throughput that of the baseline: the formula of MFU changed, not",
+        ),
+        (
+            0.55,
+            2.0,
+            900,
+            "MFU shows 19.6 % more speed and throughput that of the baseline: the formula of MFU changed, not",
+        ),
+        (0.46, 2.0, 1100, "throughput shows 22.2 % more speed and MFU that of the baseline: the batch, "),
+        (0.46, 2.2, 900, "step time shows 9.1 % less speed and MFU that of the baseline: the batch, "),
+        (0.35, 2.2, 810, "MFU shows 23.9 % less speed and step time 9.1 % less: the formula of MFU changed; "),
+    ],
+)
+def test_what_disagrees_is_told_by_what_moved(mfu: float, step_s: float, throughput: float, told: str) -> None:
+    judgement = judged(with_signals(flat(60), mfu, step_s, throughput), ALL_SIGNALS)
+    assert judgement.reason == "SignalsDisagree"
+    assert judgement.message.startswith(told)
+
+
 def test_a_loss_that_all_signals_show_is_one() -> None:
     readings = joined(with_signals(flat(30), 0.46, 2.0, 900), with_signals(flat(12), 0.46 * 0.9, 2.0 / 0.9, 900 * 0.9))
     assert judged(readings, ALL_SIGNALS).verdict is Verdict.REGRESSED
@@ -194,6 +220,14 @@ def test_a_series_that_switches_to_per_cent_or_milliseconds_is_not_comparable() 
     baseline = Baseline(Level(step_time_s=2.0), QUIET, Provenance.DECLARED)
     milliseconds = [replace(reading, values={Signal.STEP_TIME: 2000.0}) for reading in flat(30)]
     assert judged(milliseconds, baseline).reason == "UnitChanged"
+
+
+def test_of_several_signals_the_one_that_switched_its_unit_is_named() -> None:
+    judgement = judged(
+        joined(with_signals(flat(60), 0.46, 2.0, 900), with_signals(flat(30), 0.46, 2000, 900)), ALL_SIGNALS
+    )
+    assert (judgement.verdict, judgement.reason) == (Verdict.NOT_COMPARABLE, "UnitChanged")
+    assert judgement.message.startswith("step time reads 2000 against a baseline of 2:")
 
 
 def test_zero_nan_and_infinity_are_no_speed() -> None:
