@@ -76,11 +76,6 @@ class Gitea:
         return self._stored_token(OWNER)
 
     @property
-    def owner_password(self) -> str:
-        """The password with which a person logs in to the pages as :data:`OWNER`."""
-        return self._password_file.read_text()
-
-    @property
     def bot_token(self) -> str:
         """The API token of :data:`BOT`, which is also its password for Git over HTTP."""
         return self._stored_token(BOT)

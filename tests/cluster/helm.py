@@ -67,14 +67,6 @@ class Helm:
         """Return the manifests of a chart as YAML documents; no cluster is asked."""
         return self._with_values(values, "template", release, str(chart), f"--namespace={namespace}", *options)
 
-    def lint(self, chart: Path, values: Mapping[str, Any] | None = None) -> str:
-        """Return helm's opinion of a chart; a warning is a failure.
-
-        Raises:
-            CommandFailed: The chart is not right; the message says why.
-        """
-        return self._with_values(values, "lint", "--strict", str(chart))
-
     def _with_values(self, values: Mapping[str, Any] | None, *arguments: str) -> str:
         """Hand the values over on standard input, where no process list shows them."""
         return self.helm(*arguments, "--values=-", stdin_text=json.dumps(values or {}))

@@ -2,7 +2,6 @@
 
 import csv
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,10 +79,3 @@ def _phase(text: str, where: str) -> Phase:
     if text not in _PHASES:
         raise Unreadable("UnreadableSeries", f"{where}: phase {text!r} is none of {', '.join(_PHASES)}")
     return _PHASES[text]
-
-
-def points_of(readings: tuple[Reading, ...], signal: Signal) -> Iterator[tuple[float, float]]:
-    """(time, value) where the signal has one."""
-    for reading in readings:
-        if signal in reading.values and math.isfinite(reading.values[signal]):
-            yield reading.time_s, reading.values[signal]

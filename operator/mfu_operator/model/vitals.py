@@ -53,10 +53,6 @@ class Ailment(StrEnum):
     STEPS_SKIPPED = "StepsSkipped"
 
 
-MEMORY_AILMENTS = frozenset({Ailment.MEMORY_LEAK, Ailment.MEMORY_FRAGMENTATION, Ailment.HOST_MEMORY_LEAK})
-"""Those that come with a time at which the memory is full."""
-
-
 @dataclass(frozen=True, slots=True)
 class Symptom:
     """One thing that is wrong now.

@@ -10,7 +10,6 @@ from mfu_operator.trace.names import NamePattern, compiled
 OTHER = "other"
 UNKNOWN = "unknown"
 USED = "used"
-NOT_USED = "not used"
 TELLING = 200
 """Characters of a name that are looked at: no real one of kilobytes of template arguments is told by its tail."""
 

@@ -68,7 +68,6 @@ class Seen:
     digest: str = ""
     verdict: str = ""
     regressed_s: float | None = None
-    onset: str = ""
 
 
 @dataclass
@@ -146,4 +145,3 @@ class Watch:
         one.verdict = judgement.get("verdict", "")
         if one.verdict == "Regressed" and one.regressed_s is None:
             one.regressed_s = time.time()
-            one.onset = judgement.get("onsetAt", "")

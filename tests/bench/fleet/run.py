@@ -52,7 +52,6 @@ class Lag:
     found: int
     worst_s: float
     median_s: float
-    onset_worst_s: float
 
 
 @dataclass
@@ -189,12 +188,11 @@ class Benchmark:
         self._await("all of them in the status", lambda: len(self.watch.regressed(numbers)) == len(numbers))
         seen = self.watch.regressed(numbers)
         decided = self._decided(numbers, slowed_s)
-        lags = sorted(seen[number] - decided[number][0] for number in numbers)
-        onsets = [abs(decided[number][1] - slowed_s) for number in numbers]
-        return Lag(len(numbers), len(seen), lags[-1], lags[len(lags) // 2], max(onsets))
+        lags = sorted(seen[number] - decided[number] for number in numbers)
+        return Lag(len(numbers), len(seen), lags[-1], lags[len(lags) // 2])
 
-    def _decided(self, numbers: range, slowed_s: float) -> dict[int, tuple[float, float]]:
-        """When the rule, fed with what Prometheus has scraped, says Regressed of each, and the onset it names."""
+    def _decided(self, numbers: range, slowed_s: float) -> dict[int, float]:
+        """When the rule, fed with what Prometheus has scraped, says Regressed of each."""
         specs = {number: decode.spec(jobs.baseline(number, jobs.SHORT)) for number in numbers}
         metrics = PrometheusMetrics(self.stage.prometheus_url, names_of(MetricsSource()))
         refs = [spec.workload for spec in specs.values()]
@@ -206,7 +204,7 @@ class Benchmark:
             for reading in history[spec.workload]:
                 state = advance(state, reading, level, spec.detection)
                 if state.alarmed:
-                    found[number] = (reading.time_s, state.onset_s or 0.0)
+                    found[number] = reading.time_s
                     break
         return found
 
