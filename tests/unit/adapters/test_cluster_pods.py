@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from mfu_operator.adapters.cluster.kinds import kind_of
-from mfu_operator.adapters.cluster.pods import endpoint_of, micro_time, pod_of, profiling_job_of, unix_time
+from mfu_operator.adapters.cluster.pods import endpoint_of, micro_time, pod_of, profiling_job_of
+from mfu_operator.adapters.timestamps import unix_time
 from mfu_operator.model.workload import JobPhase, ProfilingJob
 
 CREATED = "2026-11-21T07:00:00Z"

@@ -15,7 +15,8 @@ from kubernetes.config.config_exception import ConfigException
 from mfu_operator.adapters.cluster.failures import REFUSED, translated
 from mfu_operator.adapters.cluster.kinds import kind_of
 from mfu_operator.adapters.cluster.listing import Group, groups_of
-from mfu_operator.adapters.cluster.pods import endpoint_of, micro_time, pod_of, profiling_job_of, unix_time
+from mfu_operator.adapters.cluster.pods import endpoint_of, micro_time, pod_of, profiling_job_of
+from mfu_operator.adapters.timestamps import unix_time
 from mfu_operator.api.group import GROUP, PLURAL, VERSION
 from mfu_operator.errors import MfuError, Retry, Stall
 from mfu_operator.model.baseline import WorkloadRef

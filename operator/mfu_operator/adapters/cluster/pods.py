@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from mfu_operator.adapters.timestamps import unix_time
 from mfu_operator.model.masking import masked
 from mfu_operator.model.workload import JobPhase, Pod, PodEndpoint, ProfilingJob
 
@@ -17,11 +18,6 @@ BY_OUR_POLICY = "PodFailurePolicy"
 """Why a Job failed whose pod was a DisruptionTarget: the one rule that profiling Jobs have."""
 
 START_FAILURES = ("CreateContainerConfigError", "CreateContainerError", "RunContainerError")
-
-
-def unix_time(text: str | None) -> float | None:
-    """RFC 3339 text as Unix seconds."""
-    return None if not text else datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
 
 
 def micro_time(time_s: float) -> str:

@@ -5,7 +5,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from mfu_operator.adapters.delivery.objects import CustomObjects, find, get, immutable, options, seconds
+from mfu_operator.adapters.delivery.objects import CustomObjects, find, get, immutable, options
+from mfu_operator.adapters.timestamps import unix_time
 from mfu_operator.errors import Stall
 from mfu_operator.model.baseline import ApplicationRef
 from mfu_operator.model.commit import Deployed, Hydrated, Source
@@ -131,9 +132,9 @@ def _revision(entry: Mapping[str, Any], index: int | None) -> str | None:
 
 def _deployed(history: Sequence[Mapping[str, Any]], index: int | None) -> Iterator[Deployed]:
     for entry in history:
-        revision, deployed_at = _revision(entry, index), seconds(entry.get("deployedAt"))
+        revision, deployed_at = _revision(entry, index), unix_time(entry.get("deployedAt"))
         if revision and deployed_at is not None:
-            yield Deployed(revision, deployed_at, seconds(entry.get("deployStartedAt")))
+            yield Deployed(revision, deployed_at, unix_time(entry.get("deployStartedAt")))
 
 
 def _synced(status: Mapping[str, Any], index: int | None) -> str | None:

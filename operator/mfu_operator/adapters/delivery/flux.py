@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mfu_operator.adapters.delivery.objects import CustomObjects, get, immutable, seconds
+from mfu_operator.adapters.delivery.objects import CustomObjects, get, immutable
+from mfu_operator.adapters.timestamps import unix_time
 from mfu_operator.errors import Stall
 from mfu_operator.model.baseline import ApplicationRef
 from mfu_operator.model.commit import Deployed, Source
@@ -74,7 +75,7 @@ def _deployed(status: Mapping[str, Any]) -> Iterator[Deployed]:
     for entry in status.get("history") or []:
         metadata = entry.get("metadata") or {}
         sha = revision(metadata.get("originRevision")) or revision(metadata.get("revision"))
-        first = seconds(entry.get("firstReconciled"))
+        first = unix_time(entry.get("firstReconciled"))
         if sha and first is not None and entry.get("lastReconciledStatus") == "ReconciliationSucceeded":
             yield Deployed(sha, first)
 

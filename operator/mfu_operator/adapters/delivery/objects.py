@@ -1,7 +1,6 @@
 """Reading custom objects, with their failures as what to do next."""
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any, Protocol
 
 import urllib3
@@ -53,11 +52,6 @@ def get(api: CustomObjects, group: str, version: str, plural: str, namespace: st
             f"there is no {plural}.{group} {namespace}/{name}: correct spec.remediation.application, or create it.",
         )
     return found
-
-
-def seconds(timestamp: str | None) -> float | None:
-    """Unix seconds of a Kubernetes timestamp."""
-    return datetime.fromisoformat(timestamp).timestamp() if timestamp else None
 
 
 def options(annotations: Mapping[str, str], key: str) -> frozenset[str]:

@@ -7,7 +7,8 @@ from typing import Any
 import httpx
 
 from mfu_operator.adapters.forges.address import Address
-from mfu_operator.adapters.forges.http import Api, Refused, refused, seconds
+from mfu_operator.adapters.forges.http import Api, Refused, refused
+from mfu_operator.adapters.timestamps import unix_time
 from mfu_operator.model.proposal import Proposal, PullRequest, PullRequestState
 from mfu_operator.ports import Credentials
 
@@ -93,5 +94,5 @@ def _read(pull: Mapping[str, Any]) -> PullRequest:
         state=state,
         head_sha=(pull["source"].get("commit") or {}).get("hash"),
         merge_sha=(pull.get("merge_commit") or {}).get("hash") if merged else None,
-        merged_at=seconds(pull.get("closed_on") or pull.get("updated_on")) if merged else None,
+        merged_at=unix_time(pull.get("closed_on") or pull.get("updated_on")) if merged else None,
     )

@@ -6,7 +6,8 @@ from typing import Any
 import httpx
 
 from mfu_operator.adapters.forges.address import Address
-from mfu_operator.adapters.forges.http import LABEL, Api, Refused, refused, seconds
+from mfu_operator.adapters.forges.http import LABEL, Api, Refused, refused
+from mfu_operator.adapters.timestamps import unix_time
 from mfu_operator.model.proposal import Proposal, PullRequest, PullRequestState
 from mfu_operator.ports import Credentials
 
@@ -90,5 +91,5 @@ def _read(pull: Mapping[str, Any]) -> PullRequest:
         state=PullRequestState.MERGED if merged else closed,
         head_sha=pull["head"].get("sha"),
         merge_sha=pull.get("merge_commit_sha") if merged else None,
-        merged_at=seconds(pull.get("merged_at")) if merged else None,
+        merged_at=unix_time(pull.get("merged_at")) if merged else None,
     )

@@ -6,7 +6,8 @@ from typing import Any
 import httpx
 
 from mfu_operator.adapters.forges.address import Address
-from mfu_operator.adapters.forges.http import LABEL, Api, Refused, refused, seconds
+from mfu_operator.adapters.forges.http import LABEL, Api, Refused, refused
+from mfu_operator.adapters.timestamps import unix_time
 from mfu_operator.errors import MfuError
 from mfu_operator.model.proposal import Proposal, PullRequest, PullRequestState
 from mfu_operator.ports import Credentials
@@ -91,5 +92,5 @@ def _read(pull: Mapping[str, Any]) -> PullRequest:
         state=PullRequestState.MERGED if merged_at else closed,
         head_sha=pull["head"].get("sha"),
         merge_sha=pull.get("merge_commit_sha") if merged_at else None,
-        merged_at=seconds(merged_at),
+        merged_at=unix_time(merged_at),
     )

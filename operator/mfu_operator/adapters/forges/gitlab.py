@@ -7,7 +7,8 @@ from urllib.parse import quote
 import httpx
 
 from mfu_operator.adapters.forges.address import Address
-from mfu_operator.adapters.forges.http import LABEL, Api, Refused, refused, seconds
+from mfu_operator.adapters.forges.http import LABEL, Api, Refused, refused
+from mfu_operator.adapters.timestamps import unix_time
 from mfu_operator.model.proposal import Proposal, PullRequest, PullRequestState
 from mfu_operator.ports import Credentials
 
@@ -90,5 +91,5 @@ def _read(request: Mapping[str, Any]) -> PullRequest:
         state=state,
         head_sha=request.get("sha"),
         merge_sha=landed if merged else None,
-        merged_at=seconds(request.get("merged_at")) if merged else None,
+        merged_at=unix_time(request.get("merged_at")) if merged else None,
     )

@@ -1,7 +1,6 @@
 """Talking to a forge: JSON both ways, the token in a header only, failures as what to do next."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 import httpx
@@ -123,11 +122,6 @@ class Api:
 def refused(name: str, error: Refused) -> Stall:
     """The error for a request that the forge will never take."""
     return Stall("ForgeRefused", f"{name} refused the pull request ({error.status}): {error.said}.")
-
-
-def seconds(timestamp: str | None) -> float | None:
-    """Unix seconds of an ISO timestamp."""
-    return datetime.fromisoformat(timestamp).timestamp() if timestamp else None
 
 
 def _limited(response: httpx.Response) -> bool:
