@@ -10,6 +10,7 @@ from mfu_operator.errors import MfuError
 from mfu_operator.model.baseline import WorkloadRef
 from mfu_operator.model.series import HardwareReading
 from mfu_operator.ports import Metrics
+from mfu_operator.runtime.round import Round
 from mfu_operator.runtime.watched import Watched, workloads
 
 log = logging.getLogger(__name__)
@@ -37,33 +38,25 @@ class HardwareSource(Protocol):
         """The GPUs of each workload, absent keys where nothing is known of them."""
 
 
-def look_at_hardware(source: Metrics, current: Sequence[Watched], now_s: float, turn: int, lock: Lock) -> None:
-    """Look at the GPUs of those of a source's baselines whose turn it is. No answer is no reading.
-
-    Args:
-        source: what they are read from.
-        current: its baselines, whose readings are up to date.
-        now_s: the time of this sweep, Unix seconds.
-        turn: the number of this sweep.
-        lock: taken while what was found is noted, and not while it is asked for.
-    """
+def look_at_hardware(source: Metrics, swept: Round) -> None:
+    """Look at the GPUs of those of a source's baselines whose turn it is. No answer is no reading."""
     if not isinstance(source, HardwareSource):
-        with lock:
-            for one in current:
+        with swept.lock:
+            for one in swept.current:
                 one.looked = True
         return
-    slow = [one for one in current if one.state.alarmed]
-    well = [one for one in current[turn % _USUAL_EVERY :: _USUAL_EVERY] if one.holds_baseline]
+    slow = [one for one in swept.current if one.state.alarmed]
+    well = [one for one in swept.share(swept.current, _USUAL_EVERY) if one.holds_baseline]
     for at_s, group in _by_beginning([one for one in slow if _wants_usual(one)]):
         for one in group:
             one.looks_back += 1
-        _note_usual(group, _asked(source, group, at_s), lock)
-    found = _asked(source, [*slow, *well], now_s)
-    with lock:
+        _note_usual(group, _asked(source, group, at_s), swept.lock)
+    found = _asked(source, [*slow, *well], swept.now_s)
+    with swept.lock:
         for one in slow:
             one.hardware = (found or {}).get(one.workload, ())
             one.looked = not _wants_usual(one)
-    _note_usual(well, found, lock)
+    _note_usual(well, found, swept.lock)
 
 
 def _note_usual(

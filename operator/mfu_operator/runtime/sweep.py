@@ -26,6 +26,7 @@ from mfu_operator.model.vitals import Symptom
 from mfu_operator.ports import Credentials, Metrics, MetricsSources
 from mfu_operator.runtime.hardware_looks import look_at_hardware
 from mfu_operator.runtime.occupancy import Span
+from mfu_operator.runtime.round import Round
 from mfu_operator.runtime.silence import silence
 from mfu_operator.runtime.vitals_looks import look_at_vitals
 from mfu_operator.runtime.watched import Watched, workloads
@@ -336,8 +337,9 @@ class Sweep:
             self._health[source] = _Health()
             for one in current:
                 one.take(latest.get(one.workload, ()))
-        look_at_hardware(source, current, now_s, self._turn, self._lock)
-        look_at_vitals(source, current, now_s, self._turn, self._lock)
+        swept = Round(current, now_s, self._turn, self._lock)
+        look_at_hardware(source, swept)
+        look_at_vitals(source, swept)
 
     def _failed(self, source: Metrics, problem: MfuError, now_s: float) -> None:
         with self._lock:

@@ -2,13 +2,13 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from threading import Lock
 from typing import Protocol, runtime_checkable
 
 from mfu_operator.errors import MfuError
 from mfu_operator.model.baseline import WorkloadRef
 from mfu_operator.model.vitals import Vitals
 from mfu_operator.ports import Metrics
+from mfu_operator.runtime.round import Round
 from mfu_operator.runtime.watched import Watched, workloads
 
 log = logging.getLogger(__name__)
@@ -36,49 +36,41 @@ class VitalsSource(Protocol):
         """The least memory of each step of a span, oldest first."""
 
 
-def look_at_vitals(source: Metrics, current: Sequence[Watched], now_s: float, turn: int, lock: Lock) -> None:
-    """Look at a quarter of a source's baselines. No answer is no look.
-
-    Args:
-        source: what they are read from.
-        current: its baselines, whose readings are up to date.
-        now_s: the time of this sweep, Unix seconds.
-        turn: the number of this sweep.
-        lock: taken while what was found is noted, and not while it is asked for.
-    """
+def look_at_vitals(source: Metrics, swept: Round) -> None:
+    """Look at a quarter of a source's baselines. No answer is no look."""
     if not isinstance(source, VitalsSource):
-        with lock:
-            for one in current:
+        with swept.lock:
+            for one in swept.current:
                 one.remembered = True
         return
-    _remember(source, [one for one in current if not one.remembered][:_MOST_REFILLED], now_s, lock)
-    asked = [one for one in current if one.remembered][turn % _VITALS_EVERY :: _VITALS_EVERY]
+    _remember(source, [one for one in swept.current if not one.remembered][:_MOST_REFILLED], swept)
+    asked = swept.share([one for one in swept.current if one.remembered], _VITALS_EVERY)
     if not asked:
         return
     try:
-        found = source.vitals(workloads(asked), now_s)
+        found = source.vitals(workloads(asked), swept.now_s)
     except MfuError as problem:
         log.info("memory and streaks: %s: %s", problem.reason, problem.message)
         return
-    with lock:
+    with swept.lock:
         for one in asked:
             vitals = found.get(one.workload)
             if vitals is not None:
                 one.signs.look(vitals, one.spec.watch)
 
 
-def _remember(source: VitalsSource, fresh: Sequence[Watched], now_s: float, lock: Lock) -> None:
+def _remember(source: VitalsSource, fresh: Sequence[Watched], swept: Round) -> None:
     """Read the floors of a day, so that a restart of the operator does not forget a leak."""
     if not fresh:
         return
     refs = workloads(fresh)
     try:
-        history = source.vitals_history(refs, now_s - _REFILL_S, now_s, _REFILL_STEP_S)
-        latest = source.vitals(refs, now_s)
+        history = source.vitals_history(refs, swept.now_s - _REFILL_S, swept.now_s, _REFILL_STEP_S)
+        latest = source.vitals(refs, swept.now_s)
     except MfuError as problem:
         log.info("memory of the last day: %s: %s", problem.reason, problem.message)
         history, latest = {}, {}
-    with lock:
+    with swept.lock:
         for one in fresh:
             one.signs.remember(history.get(one.workload, ()), one.spec.watch)
             if one.workload in latest:
