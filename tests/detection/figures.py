@@ -1,25 +1,31 @@
 """The figures of the detection rule, by simulation."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from tests.detection import otava_peer
 from tests.detection.peers import AveragedRule, Counted, Cusum, Detector, Ewma, PrometheusRule, first_rule, ours
-from tests.detection.profiles import EVERY_S, PERFECT, USUAL, Floats, Jobs, Labels, Profile, Recorded
+from tests.detection.profiles import EVERY_S, USUAL, Floats, Jobs, Labels, Mask, Profile, Recorded
 
 SEED = 20
 RUNS = 5
 PER_DAY = round(86_400 / EVERY_S)
-SETTLED = 120
-"""Scrapes before a loss begins: an hour."""
+SETTLED_MIN = 150
+"""Minutes before a loss begins: three of Otava's windows."""
 
 WATCHED_H = 6.0
 """A loss that is not seen within six hours is missed."""
 
 OURS = "mfu-operator"
+FIRST = "the rule it came from"
+PROMETHEUS = "Prometheus rule −3 % for 6 min"
+PROMETHEUS_AVERAGED = "Prometheus rule avg 10 min −3 % for 5 min"
+CUSUM = "CUSUM k=0.5 h=5"
+EWMA = "EWMA λ=0.2 L=3"
+OTAVA = "Apache Otava 0.8.0 every minute, perfect label"
 BUDGET_PER_YEAR = 12 / 3000
 """One false alarm in the 3,000 job-months of these figures."""
 
@@ -53,56 +59,98 @@ def detectors() -> dict[str, Make]:
     """The operator's rule and its peers, made from what recording showed."""
     return {
         OURS: ours,
-        "the rule it came from": first_rule,
-        "Prometheus rule −3 % for 6 min": lambda recorded, _: PrometheusRule(len(recorded.within)),
-        "Prometheus rule avg 10 min −3 % for 5 min": lambda recorded, _: AveragedRule(len(recorded.within)),
-        "CUSUM k=0.5 h=5": lambda recorded, _: Cusum(recorded.within),
-        "EWMA λ=0.2 L=3": lambda recorded, _: Ewma(recorded.within),
+        FIRST: first_rule,
+        PROMETHEUS: lambda recorded, _: PrometheusRule(len(recorded.within)),
+        PROMETHEUS_AVERAGED: lambda recorded, _: AveragedRule(len(recorded.within)),
+        CUSUM: lambda recorded, _: Cusum(recorded.within),
+        EWMA: lambda recorded, _: Ewma(recorded.within),
     }
 
 
-def delay(
-    profile: Profile, loss: float, make: Make, jobs: int = 1500, labels: Labels = USUAL, seed: int = SEED
-) -> Delay:
-    """How long a sustained relative `loss` takes to alarm; jobs that alarm before it count from there on only."""
-    simulated, detector, offset = _prepared(profile, make, jobs, labels, seed)
-    for _ in range(SETTLED):
-        reading = simulated.read()
-        reading.loss -= offset
-        detector.advance(reading)
-    minutes = np.full(jobs, np.inf)
-    for index in range(round(WATCHED_H * 3600 / EVERY_S)):
-        reading = simulated.read(-math.log1p(-loss))
-        reading.loss -= offset
-        raised = detector.advance(reading)
-        minutes[raised & np.isinf(minutes)] = (index + 1) * EVERY_S / 60
-    return Delay.of(minutes)
+@dataclass(frozen=True)
+class Otava:
+    """How many of the jobs Apache Otava is asked about, and for how many healthy days: it takes a millisecond for each
+    look, and looks every minute."""
+
+    jobs: int = 20
+    days: float = 0.75
+
+
+def delays(
+    profile: Profile,
+    loss: float,
+    makes: Mapping[str, Make],
+    jobs: int = 1500,
+    labels: Labels = USUAL,
+    otava: Otava | None = None,
+    seed: int = SEED,
+) -> dict[str, Delay]:
+    """How long a sustained relative `loss` takes to alarm, for every detector on the same series.
+
+    Jobs that alarm before it count from there on only. With `otava`, the first of these jobs are Apache Otava's, too.
+    """
+    series = _Series(profile, makes, jobs, labels, seed)
+    watched_min = round(WATCHED_H * 60)
+    minutes = otava_peer.Minutes(min(otava.jobs, jobs), SETTLED_MIN + watched_min) if otava else None
+    for _ in range(_scrapes(SETTLED_MIN)):
+        series.advance(0.0, minutes)
+    found = {name: np.full(jobs, np.inf) for name in makes}
+    for index in range(_scrapes(watched_min)):
+        for name, raised in series.advance(-math.log1p(-loss), minutes).items():
+            found[name][raised & np.isinf(found[name])] = (index + 1) * EVERY_S / 60
+    if minutes is not None:
+        found[OTAVA] = otava_peer.first_after_min(minutes.alarms(), minutes.jobs, SETTLED_MIN)
+    return {name: Delay.of(each) for name, each in found.items()}
 
 
 def false_alarms(
-    profile: Profile, make: Make, jobs: int, days: float, labels: Labels = USUAL, seed: int = SEED + 1
-) -> Rate:
-    """Alarms of healthy jobs over `days` each."""
-    simulated, detector, offset = _prepared(profile, make, jobs, labels, seed)
-    alarms = 0
+    profile: Profile,
+    makes: Mapping[str, Make],
+    jobs: int,
+    days: float,
+    labels: Labels = USUAL,
+    otava: Otava | None = None,
+    seed: int = SEED + 1,
+) -> dict[str, Rate]:
+    """Alarms of healthy jobs over `days` each, for every detector on the same series.
+
+    With `otava`, the beginning of the first of these jobs is Apache Otava's, too.
+    """
+    series = _Series(profile, makes, jobs, labels, seed)
+    minutes = otava_peer.Minutes(min(otava.jobs, jobs), round(min(otava.days, days) * 1440)) if otava else None
+    alarms = dict.fromkeys(makes, 0)
     for _ in range(round(days * PER_DAY)):
-        reading = simulated.read()
-        reading.loss -= offset
-        alarms += int(detector.advance(reading).sum())
-    return Rate(alarms, detector.confirmed if isinstance(detector, Counted) else None, jobs * days / 30)
+        for name, raised in series.advance(0.0, minutes).items():
+            alarms[name] += int(raised.sum())
+    rates = {
+        name: Rate(alarms[name], detector.confirmed if isinstance(detector, Counted) else None, jobs * days / 30)
+        for name, detector in series.detectors.items()
+    }
+    if otava is not None and minutes is not None:
+        rates[OTAVA] = Rate(len(minutes.alarms()), None, minutes.jobs * min(otava.days, days) / 30)
+    return rates
 
 
-def otava_delay(profile: Profile, loss: float, jobs: int, seed: int = SEED) -> Delay:
-    """The same for Apache Otava, asked every minute, with labels that hide every checkpoint from it: it calls each one
-    that it sees a change."""
-    simulated = Jobs(profile, jobs, np.random.default_rng(seed), PERFECT)
-    return Delay.of(otava_peer.delays_min(simulated, -math.log1p(-loss), round(WATCHED_H * 60)))
+class _Series:
+    """Jobs that were recorded, and the detectors that read them."""
+
+    def __init__(self, profile: Profile, makes: Mapping[str, Make], count: int, labels: Labels, seed: int) -> None:
+        self._jobs = Jobs(profile, count, np.random.default_rng(seed), labels)
+        recorded = self._jobs.recorded(RUNS)
+        self._offset = recorded.offset
+        self.detectors = {name: make(recorded, labels) for name, make in makes.items()}
+
+    def advance(self, loss: float, minutes: otava_peer.Minutes | None) -> dict[str, Mask]:
+        """One scrape with `loss` on the scale of d; which jobs alarm, by detector."""
+        reading = self._jobs.read(loss)
+        reading.loss -= self._offset
+        if minutes is not None:
+            minutes.advance(reading)
+        return {name: detector.advance(reading) for name, detector in self.detectors.items()}
 
 
-def otava_false_alarms(profile: Profile, jobs: int, days: float, seed: int = SEED + 1) -> Rate:
-    """The same for Apache Otava, asked every minute."""
-    simulated = Jobs(profile, jobs, np.random.default_rng(seed), PERFECT)
-    return Rate(otava_peer.false_alarms(simulated, days), None, jobs * days / 30)
+def _scrapes(minutes: int) -> int:
+    return round(minutes * 60 / EVERY_S)
 
 
 def physical_limit_min(profile: Profile, loss: float = 0.05, null: float = 0.02, per_year: float = 1e-4) -> float:
@@ -126,9 +174,3 @@ def _information(profile: Profile, apart: float) -> float:
     density = np.exp(log_density)
     moved = -(freedom + 1) / 2 * np.log1p((x + apart / scale) ** 2 / freedom)
     return float(np.sum(density * (log_density - moved)) / np.sum(density))
-
-
-def _prepared(profile: Profile, make: Make, count: int, labels: Labels, seed: int) -> tuple[Jobs, Detector, Floats]:
-    jobs = Jobs(profile, count, np.random.default_rng(seed), labels)
-    recorded = jobs.recorded(RUNS)
-    return jobs, make(recorded, labels), recorded.offset

@@ -1,6 +1,6 @@
 """Apache Otava over series of one value a minute, asked every minute. Run by an interpreter that has apache-otava:
 
-    otava_worker.py SERIES.npy ALARMS.npy first|all
+    otava_worker.py SERIES.npy ALARMS.npy
 
 SERIES is (jobs, minutes) with NaN where nothing was measured; ALARMS is (alarms, 2): job and minute.
 """
@@ -24,7 +24,7 @@ SAME_MIN = 10
 """A change point this near to one that was told is the same one, seen again."""
 
 
-def alarms(series: "np.ndarray", first: bool) -> list[int]:
+def alarms(series: "np.ndarray") -> list[int]:
     """Minutes at which a change to the worse is told."""
     told: list[int] = []
     found: list[int] = []
@@ -46,14 +46,12 @@ def alarms(series: "np.ndarray", first: bool) -> list[int]:
         told += new
         if new:
             found.append(minute)
-            if first:
-                break
     return found
 
 
 def main() -> None:
-    source, target, how = sys.argv[1:]
-    rows = [(job, minute) for job, series in enumerate(np.load(source)) for minute in alarms(series, how == "first")]
+    source, target = sys.argv[1:]
+    rows = [(job, minute) for job, series in enumerate(np.load(source)) for minute in alarms(series)]
     np.save(target, np.array(rows, dtype=np.int64).reshape(-1, 2))
 
 

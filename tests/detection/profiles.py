@@ -75,11 +75,12 @@ PROFILES = (
 
 @dataclass
 class Reading:
-    """One scrape of all jobs."""
+    """One scrape of all jobs. usable: no label gates it; checkpoint: it saw one, whatever the label says."""
 
     loss: Floats
     usable: Mask
     restarted: Mask
+    checkpoint: Mask
 
 
 @dataclass(frozen=True)
@@ -127,8 +128,9 @@ class Jobs:
         self.age += 1
         self.scrape += 1
         within = self.scrape % CHECKPOINT_EVERY
-        observed[within < CHECKPOINT_SCRAPES] += 1.0
-        return Reading(observed, ~self._labelled(within), restarted)
+        checkpoint = within < CHECKPOINT_SCRAPES
+        observed[checkpoint] += 1.0
+        return Reading(observed, ~self._labelled(within), restarted, checkpoint)
 
     def _labelled(self, within: NDArray[np.int64]) -> Mask:
         labels = self.labels

@@ -8,13 +8,22 @@ from mfu_operator.detect.evidence import initial
 from mfu_operator.detect.statistics import tolerance_of
 from mfu_operator.model.baseline import Baseline, Detection, Level, Provenance, Signal, Spread
 from mfu_operator.model.series import Phase, Reading
-from tests.detection.figures import OURS, delay, detectors, false_alarms, physical_limit_min
+from tests.detection.figures import OURS, Delay, Rate, delays, detectors, false_alarms, physical_limit_min
 from tests.detection.fleet import Fleet, Lines, Rule
 from tests.detection.profiles import EVERY_S, PROFILES, Jobs, Profile
 
 COUNT = 30
 SPREAD = Spread(within=0.013, between=0.003, slow=0.003, runs=5)
 RULE = Detection()
+MAKES = {OURS: detectors()[OURS]}
+
+
+def found(profile: Profile, loss: float) -> Delay:
+    return delays(profile, loss, MAKES, jobs=300)[OURS]
+
+
+def healthy(profile: Profile, days: float) -> Rate:
+    return false_alarms(profile, MAKES, jobs=300, days=days)[OURS]
 
 
 @pytest.mark.parametrize("loss", [0.0, 0.03, 0.05])
@@ -46,20 +55,20 @@ def test_the_simulated_rule_and_the_operators_alarm_at_the_same_time(loss: float
 
 @pytest.mark.parametrize(("profile", "at_most_min"), list(zip(PROFILES, (8.0, 8.0, 14.0), strict=True)))
 def test_five_per_cent_is_seen_within_minutes(profile: Profile, at_most_min: float) -> None:
-    found = delay(profile, 0.05, detectors()[OURS], jobs=300)
-    assert found.median_min <= at_most_min
-    assert found.within_30 >= 0.95
+    seen = found(profile, 0.05)
+    assert seen.median_min <= at_most_min
+    assert seen.within_30 >= 0.95
 
 
 def test_three_per_cent_of_a_typical_job_is_seen_within_twelve_minutes() -> None:
-    found = delay(PROFILES[1], 0.03, detectors()[OURS], jobs=300)
-    assert found.median_min <= 12
-    assert found.missed <= 0.05
+    seen = found(PROFILES[1], 0.03)
+    assert seen.median_min <= 12
+    assert seen.missed <= 0.05
 
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_no_healthy_job_is_confirmed_in_thirty_job_months(profile: Profile) -> None:
-    assert false_alarms(profile, detectors()[OURS], jobs=300, days=3).confirmed == 0
+    assert healthy(profile, days=3).confirmed == 0
 
 
 def test_the_physical_limit_is_that_of_a_sequential_test() -> None:
