@@ -46,8 +46,9 @@ def points(name: str) -> list[Point]:
     return list(_megatron(name))
 
 
-def scraped(name: str, every_s: float = SCRAPE_S, seed: int = 1) -> list[Reading]:
-    """What a scrape every `every_s` (with a jitter of a tenth) would have seen: the last logged value."""
+def scraped(name: str, every_s: float = SCRAPE_S, seed: int = 1, counted: bool = True) -> list[Reading]:
+    """What a scrape every `every_s` (with a jitter of a tenth) would have seen: the last logged value; where the job
+    exports a step counter, with the step that it is of."""
     jitter = random.Random(f"{name}{seed}")
     signal = signal_of(name)
     readings = []
@@ -57,7 +58,7 @@ def scraped(name: str, every_s: float = SCRAPE_S, seed: int = 1) -> list[Reading
     for step, (point, after) in enumerate(pairwise(all_points), 1):
         while next_s < after.time_s:
             if next_s >= point.time_s:
-                readings.append(Reading(next_s, {signal: point.value}, point.phase, float(step)))
+                readings.append(Reading(next_s, {signal: point.value}, point.phase, float(step) if counted else None))
             next_s += every_s * (1 + 0.1 * (jitter.random() - 0.5))
     return readings
 

@@ -6,8 +6,8 @@ A gated second counts nothing, and the start of a run is waited for.
 import math
 
 from mfu_operator.detect.cleaning import gate_of, is_restart, level_of, losses_of, values_of
-from mfu_operator.detect.cusum import added, collect, running_medians
-from mfu_operator.detect.evidence import State, alarm_after_s, replace, restarted, without_evidence
+from mfu_operator.detect.cusum import collect, running_medians
+from mfu_operator.detect.evidence import State, added, alarm_after_s, replace, restarted, without_evidence
 from mfu_operator.detect.statistics import Tolerance, tolerance_of
 from mfu_operator.model.baseline import Baseline, Detection, Signal
 from mfu_operator.model.series import Phase, Reading

@@ -9,11 +9,13 @@ from statistics import median
 from mfu_operator.detect.evidence import (
     INDEPENDENT_SHARE,
     State,
+    added,
     alarm_after_s,
     is_told_from_noise,
     replace,
     without_evidence,
 )
+from mfu_operator.detect.onset import begin_s, since_it_grew, with_growth
 from mfu_operator.detect.statistics import Tolerance
 from mfu_operator.model.baseline import Detection
 
@@ -22,9 +24,6 @@ _MEAN_CUT = 3.0
 
 _CONFIRM_SHARE = 0.6
 """Share of the time after the alarm that must lie beyond the tolerance for a loss to be confirmed."""
-
-_MOST_LOSSES = 256
-"""Losses kept for the median since the onset; beyond it every other one is kept, then every fourth, and so on."""
 
 
 def collect(
@@ -37,9 +36,10 @@ def collect(
     if evidence_s <= 0 and not state.alarmed:
         return replace(without_evidence(state), bad_since_s=None)
     if state.onset_s is None:
-        state = replace(state, onset_s=_begin_s(state, now_s, step_s, tolerance))
-    state = replace(_with_loss(state, loss), evidence_s=evidence_s, bad_since_s=None)
-    state = _with_mean(state, loss, step_s, tolerance, detection)
+        state = replace(state, onset_s=begin_s(state, now_s, step_s, tolerance.kappa))
+    state = replace(state, losses=state.losses.and_one(loss), evidence_s=evidence_s)
+    state = with_growth(state, now_s, loss, smoothed, step_s, tolerance, detection)
+    state = _with_mean(replace(state, bad_since_s=None), loss, step_s, tolerance, detection)
     if state.alarmed:
         return _after_alarm(state, now_s, smoothed, worst, step_s, tolerance, detection)
     if evidence_s < alarm_s or not is_told_from_noise(state, tolerance.kappa, tolerance):
@@ -51,18 +51,6 @@ def collect(
 def running_medians(state: State) -> tuple[float, float]:
     """Of the losses in the window: of what every signal shows, and of the worst one."""
     return median(entry[1] for entry in state.window), median(entry[2] for entry in state.window)
-
-
-def _begin_s(state: State, now_s: float, step_s: float, tolerance: Tolerance) -> float:
-    """When the loss that is seen now began: after the last good reading of the window."""
-    if state.bad_since_s is not None:
-        return state.bad_since_s
-    begun_s = now_s - step_s
-    for time_s, loss, _ in reversed(state.window):
-        if loss <= tolerance.kappa:
-            return min(begun_s, time_s)
-        begun_s = min(begun_s, time_s)
-    return begun_s
 
 
 def _with_mean(state: State, loss: float, step_s: float, tolerance: Tolerance, detection: Detection) -> State:
@@ -90,7 +78,10 @@ def _after_alarm(
     beyond_s = step_s if loss > tolerance.confirm_kappa else 0.0
     state = replace(state, after_s=state.after_s + step_s, beyond_s=state.beyond_s + beyond_s)
     if not state.confirmed and state.after_s >= detection.confirm_s:
-        state = replace(state, confirmed=True) if _confirms(state, tolerance) else _new_span(state)
+        if _confirms(state, tolerance):
+            state = replace(since_it_grew(state, now_s, tolerance, detection), confirmed=True)
+        else:
+            state = _new_span(state)
     rate = (tolerance.kappa / 2 - worst) / tolerance.scale
     recover_s = added(state.recover_s, rate, step_s, detection.recover_s)
     if recover_s < detection.recover_s:
@@ -103,18 +94,3 @@ def _confirms(state: State, tolerance: Tolerance) -> bool:
     """Most of the span lies beyond what confirming asks for, and its mean does by more than chance."""
     most = state.beyond_s >= _CONFIRM_SHARE * state.after_s
     return most and is_told_from_noise(state, tolerance.confirm_kappa, tolerance)
-
-
-def added(sum_s: float, rate: float, step_s: float, most_s: float) -> float:
-    """max(0, S + clip(rate, −1, 1)·Δt), and no more than is needed."""
-    return min(most_s, max(0.0, sum_s + max(-1.0, min(1.0, rate)) * step_s))
-
-
-def _with_loss(state: State, loss: float) -> State:
-    """Keep every stride-th loss since the onset, at most _MOST_LOSSES of them."""
-    if state.skipped + 1 < state.stride:
-        return replace(state, skipped=state.skipped + 1)
-    losses = (*state.losses, loss)
-    if len(losses) <= _MOST_LOSSES:
-        return replace(state, losses=losses, skipped=0)
-    return replace(state, losses=losses[::2], stride=state.stride * 2, skipped=0)

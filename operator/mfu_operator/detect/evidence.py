@@ -17,9 +17,28 @@ _PHASE_KNOWN_SHARE = 0.7
 INDEPENDENT_SHARE = 0.05
 """The mean loss counts a reading every 30 s (of 10 min) at most: scraped more often, a gauge repeats itself."""
 
+_MOST_LOSSES = 256
+"""Losses kept for a median; beyond it every other one is kept, then every fourth, and so on."""
 
 Shown = tuple[Signal, float]
 """A signal, and the loss d that it shows."""
+
+
+class Losses(NamedTuple):
+    """Losses of a span, at most _MOST_LOSSES of them: every `stride`-th, `skipped` since the last that was kept."""
+
+    values: tuple[float, ...] = ()
+    stride: int = 1
+    skipped: int = 0
+
+    def and_one(self, loss: float) -> "Losses":
+        """With the next loss."""
+        if self.skipped + 1 < self.stride:
+            return Losses(self.values, self.stride, self.skipped + 1)
+        values = (*self.values, loss)
+        if len(values) <= _MOST_LOSSES:
+            return Losses(values, self.stride)
+        return Losses(values[::2], self.stride * 2)
 
 
 class State(NamedTuple):
@@ -28,10 +47,11 @@ class State(NamedTuple):
     evidence_s, contradiction_s and recover_s are the clipped sums for a loss, for signals that contradict each other,
     and for a recovery; contradicting are the slowest and the fastest signal when they last did; unusual_s counts
     readings in another unit, the last of them being `unusual`. Of after_s seconds since the alarm, beyond_s were
-    beyond the tolerance. window holds (time, least loss, worst loss) of the readings that are smoothed over; stride
-    and skipped thin out `losses`. cut_sum and counted are the sum and number of the cut losses since the onset and,
-    after the alarm, within the span that confirms. The level was taken from readings up to level_until_s (None: from
-    others).
+    beyond the tolerance. window holds (time, least loss, worst loss) of the readings that are smoothed over.
+    losses are those since the onset; since grown_since_s the clipped sum grown_s, for a loss that can be confirmed, is
+    above nothing: smaller are the losses from the onset to there, larger those since. cut_sum and counted are the sum
+    and number of the cut losses since the onset and, after the alarm, within the span that confirms. The level was
+    taken from readings up to level_until_s (None: from others).
     """
 
     reading_s: float | None = None
@@ -53,9 +73,11 @@ class State(NamedTuple):
     window: tuple[tuple[float, float, float], ...] = ()
     evidence_s: float = 0.0
     onset_s: float | None = None
-    losses: tuple[float, ...] = ()
-    stride: int = 1
-    skipped: int = 0
+    losses: Losses = Losses()
+    grown_s: float = 0.0
+    grown_since_s: float | None = None
+    smaller: tuple[float, ...] = ()
+    larger: Losses = Losses()
     cut_sum: float = 0.0
     counted: float = 0.0
     contradiction_s: float = 0.0
@@ -72,7 +94,7 @@ class State(NamedTuple):
     @property
     def drop(self) -> float | None:
         """The median relative loss since the onset."""
-        return -math.expm1(-median(self.losses)) if self.losses else None
+        return -math.expm1(-median(self.losses.values)) if self.losses.values else None
 
     @property
     def value(self) -> float | None:
@@ -167,4 +189,20 @@ def restarted(state: State) -> State:
 
 def without_evidence(state: State) -> State:
     """The state with nothing collected towards an alarm."""
-    return replace(state, evidence_s=0.0, onset_s=None, losses=(), stride=1, skipped=0, cut_sum=0.0, counted=0.0)
+    return replace(
+        state,
+        evidence_s=0.0,
+        onset_s=None,
+        losses=Losses(),
+        grown_s=0.0,
+        grown_since_s=None,
+        smaller=(),
+        larger=Losses(),
+        cut_sum=0.0,
+        counted=0.0,
+    )
+
+
+def added(sum_s: float, rate: float, step_s: float, most_s: float) -> float:
+    """max(0, S + clip(rate, −1, 1)·Δt), and no more than is needed."""
+    return min(most_s, max(0.0, sum_s + max(-1.0, min(1.0, rate)) * step_s))

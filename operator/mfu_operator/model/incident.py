@@ -112,7 +112,7 @@ class Incident:
     accepted: str | None = None
     """Why the incident was closed without a recovery: a person accepted the new level."""
     superseded: str | None = None
-    """Why it was closed without one: another run took its place, whose loss is an incident of its own."""
+    """Why it was closed without one: another run took its place, or the loss grew, and that is another incident."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,18 @@
-"""A passing loss that its profile does not explain, whose run was replaced by one that is slow as well.
+"""An open incident that is of another loss than the one that is seen now.
 
+Either a passing loss that its profile does not explain, whose run was replaced by one that is slow as well.
 What was profiled is then not what runs: a noisy neighbour may have opened the incident seconds before the commit came
 that made the job slow. The new run's loss is an incident of its own, with a profile, an onset and a window of commits
 of its own. A loss that was confirmed, or explained in any way, stays one loss whatever is deployed meanwhile: a later
 onset would hold a commit responsible that came after the loss.
+
+Or a loss too small to be confirmed, which grew by more than the tolerance hours later: its window of commits ends
+before the one that made it grow, and its profile is of the small loss.
 """
 
 from dataclasses import replace
 
+from mfu_operator.detect.words import clock
 from mfu_operator.model.condition import Event
 from mfu_operator.model.diagnosis import Bottleneck
 from mfu_operator.model.incident import Incident
@@ -19,7 +24,11 @@ from mfu_operator.reconcile.world import World
 
 
 def supersede(world: World) -> Step | None:
-    """Close the incident of the run that is gone and open that of the run that took its place."""
+    """Close the incident of what is gone and open that of what took its place."""
+    return _another_run(world) or _another_loss(world)
+
+
+def _another_run(world: World) -> Step | None:
     before, judgement, workload = world.status.incident, world.judgement, world.workload
     if before is None or judgement is None or workload is None or not _unexplained(before):
         return None
@@ -30,7 +39,24 @@ def supersede(world: World) -> Step | None:
         return None
     assert judgement.change is not None
     after = replace(new_incident(world, judgement, max(started_s, before.onset_at)), drop=-judgement.change)
-    because = f"the run was replaced by another one, whose loss is incident {after.id}"
+    return _closing(world, before, after, f"the run was replaced by another one, whose loss is incident {after.id}")
+
+
+def _another_loss(world: World) -> Step | None:
+    """Where what is confirmed began a whole horizon after the incident's onset."""
+    before, judgement = world.status.incident, world.judgement
+    if before is None or judgement is None or not judgement.confirmed or judgement.onset_s is None:
+        return None
+    if before.confirmed_at is not None or before.proposal is not None:
+        return None
+    if judgement.onset_s <= before.onset_at + world.spec.detection.sustain_s:
+        return None
+    after = new_incident(world, judgement, judgement.onset_s)
+    return _closing(world, before, after, f"the loss grew, and what it is since {clock(after.onset_at)} is {after.id}")
+
+
+def _closing(world: World, before: Incident, after: Incident, because: str) -> Step:
+    assert world.judgement is not None
     closed = replace(before, superseded=because)
     status = replace(
         world.status,
@@ -40,7 +66,7 @@ def supersede(world: World) -> Step | None:
     )
     told = (
         Event("Normal", "Superseded", f"incident {before.id} is closed: {because}"),
-        Event("Warning", "Regressed", f"incident {after.id}: {judgement.message}"),
+        Event("Warning", "Regressed", f"incident {after.id}: {world.judgement.message}"),
     )
     return Record(status, told)
 

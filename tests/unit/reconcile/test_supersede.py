@@ -127,3 +127,39 @@ def test_a_jobs_uid_in_the_labels_makes_no_other_template() -> None:
 def test_a_gate_does_not_make_the_run_another_one() -> None:
     gated = regressed(gates=(Gate.STARTING,), last_usable_s=REPLACED_S)
     assert superseding(after(judgement=gated)) is None
+
+
+GREW_S = worlds.ONSET_S + spec().detection.sustain_s + 60
+"""When a small loss became a large one: more than a horizon after its onset."""
+
+
+def grown(incident: Incident, **changes: Any) -> World:
+    """The world in which a loss is confirmed that began after the open incident's."""
+    return world(ailing(incident), judgement=regressed(**({"confirmed": True, "onset_s": GREW_S} | changes)))
+
+
+def test_a_loss_that_grew_is_an_incident_of_its_own() -> None:
+    opened = superseding(grown(explained(confirmed_at=None)))
+    assert opened is not None
+    assert (opened.onset_at, opened.drop) == (GREW_S, 0.172)
+    assert (opened.profile, opened.diagnosis, opened.confirmed_at) == (None, None, None)
+
+
+def test_an_incident_that_was_superseded_by_a_loss_that_grew_says_so() -> None:
+    step = decide(grown(explained(confirmed_at=None)))
+    assert isinstance(step, Record)
+    assert (step.status.history[0].superseded or "").startswith("the loss grew, and what it is since 2")
+
+
+@pytest.mark.parametrize(
+    "here",
+    [
+        grown(explained()),
+        grown(explained(confirmed_at=None, proposal=replace(worlds.PROPOSED, state=PullRequestState.OPEN))),
+        grown(explained(confirmed_at=None), confirmed=False),
+        world(ailing(explained(confirmed_at=None)), judgement=regressed(True)),
+    ],
+    ids=["confirmed before", "proposed", "not confirmed yet", "the loss is as old as the incident"],
+)
+def test_an_incident_of_a_loss_that_did_not_grow_stays(here: World) -> None:
+    assert superseding(here) is None
