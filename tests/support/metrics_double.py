@@ -1,6 +1,6 @@
 """A source of readings in memory, held to the same contract as the real one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from mfu_operator.errors import MfuError
 from mfu_operator.model.baseline import MetricsSource, WorkloadRef
@@ -11,12 +11,13 @@ _LOOK_BACK_S = 300.0
 
 
 class MetricsDouble:
-    """Answers from `table`; `fails` is raised instead while it is set. `asked` notes the calls."""
+    """Answers from `table`; `fails` is raised instead while it is set, after `refuse`. `asked` notes the calls."""
 
     def __init__(self, table: Mapping[WorkloadRef, Sequence[Reading]] | None = None) -> None:
         self.table: dict[WorkloadRef, list[Reading]] = {key: list(rows) for key, rows in (table or {}).items()}
         self.fails: MfuError | None = None
         self.asked: list[tuple[str, int]] = []
+        self.refuse: Callable[[], object] = lambda: None
 
     def add(self, workload: WorkloadRef, *readings: Reading) -> None:
         """The source has scraped these too."""
@@ -45,6 +46,7 @@ class MetricsDouble:
 
     def _note(self, call: str, workloads: Sequence[WorkloadRef]) -> None:
         if self.fails is not None:
+            self.refuse()
             raise self.fails
         self.asked.append((call, len(workloads)))
 

@@ -36,6 +36,9 @@ def serving_page(page: Page) -> Iterator[int]:
             with suppress(OSError):  # the reader may have had enough
                 self._send(page.text.encode())
 
+        def do_POST(self) -> None:
+            self.do_GET()
+
         def _send(self, body: bytes) -> None:
             if page.trickle is None:
                 self.wfile.write(body)

@@ -1,7 +1,10 @@
 import gc
 import json
+import threading
+import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from email.utils import formatdate
 from urllib.parse import parse_qs
 
@@ -10,11 +13,13 @@ import pytest
 
 from mfu_operator.adapters.metric_names import names_of, of_fleet
 from mfu_operator.adapters.prometheus import PrometheusMetrics, PrometheusSources
+from mfu_operator.adapters.prometheus.api import INSTANT, PrometheusApi
 from mfu_operator.adapters.prometheus.sources import at_own_address
 from mfu_operator.errors import MfuError, Retry, Stall
 from mfu_operator.model.baseline import MetricsSource, SecretRef, Signal, WorkloadRef
 from mfu_operator.model.series import Phase
 from mfu_operator.ports import Credentials
+from tests.support.metrics_page import Page, serving_page
 
 JOB = WorkloadRef("batch/v1", "Job", "team-a", "gpt")
 TARGET = {"namespace": "team-a", "job_name": "gpt", "pod": "gpt-abc"}
@@ -70,6 +75,27 @@ def test_a_server_that_cannot_be_reached_is_a_retry_with_the_remedy() -> None:
 
 def test_a_server_that_does_not_answer_in_time_is_a_retry() -> None:
     assert problem_of(fails(0, error=httpx.ReadTimeout("slow"))).reason == "PrometheusUnreachable"
+
+
+@contextmanager
+def api_at(page: Page, deadline_s: float = 20.0, largest: int = 1 << 20) -> Iterator[PrometheusApi]:
+    with serving_page(page) as port:
+        yield PrometheusApi(f"http://127.0.0.1:{port}", None, None, None, time.time, deadline_s, largest)
+
+
+def test_an_answer_that_trickles_is_given_up_in_time() -> None:
+    page, waiting = Page("x" * 10_000), threading.Event()
+    page.trickle = lambda: waiting.wait(0.05) and None
+    with api_at(page, deadline_s=0.3) as api, pytest.raises(Retry, match=r"did not answer within 0\.3 s") as caught:
+        api.rows(INSTANT, {"query": "up"})
+    assert caught.value.reason == "PrometheusUnreachable"
+
+
+def test_an_answer_without_end_is_given_up() -> None:
+    page = Page("x" * ((1 << 20) + 1))
+    with api_at(page) as api, pytest.raises(Retry, match="more than 1 MiB") as caught:
+        api.rows(INSTANT, {"query": "up"})
+    assert caught.value.reason == "PrometheusUnavailable"
 
 
 @pytest.mark.parametrize("status", [401, 403])

@@ -110,3 +110,21 @@ def test_a_level_is_not_recorded_from_another_configuration() -> None:
     assert latest.info == {"global_batch": "512"}
     bench.show(10, 10_000, global_batch="256")
     assert {reading.values[Signal.THROUGHPUT] for reading in bench.sweep.readings("uid")} == {10_000}
+
+
+def test_a_series_that_switches_its_unit_is_no_loss_and_no_recovery() -> None:
+    """MFU in per cent for half an hour, at a loss and after it."""
+    bench = Throughputs()
+    bench.sweep.register("uid", SPEC, Baseline(Level(mfu=0.46), THREE_RUNS, Provenance.DECLARED))
+    bench.show(30, 10_000, mfu=0.46)
+    bench.show(30, 10_000, mfu=46.0)
+    judgement = bench.judgement()
+    assert (judgement.verdict, judgement.reason) == (Verdict.NOT_COMPARABLE, "UnitChanged")
+    assert (judgement.evidence_s, judgement.onset_s) == (0.0, None)
+    bench.show(30, 10_000, mfu=0.38)
+    assert bench.judgement().verdict is Verdict.REGRESSED
+    bench.show(30, 10_000, mfu=38.0)
+    judgement = bench.judgement()
+    assert (judgement.verdict, judgement.recovered) == (Verdict.NOT_COMPARABLE, False)
+    bench.show(15, 10_000, mfu=0.38)
+    assert bench.judgement().verdict is Verdict.REGRESSED

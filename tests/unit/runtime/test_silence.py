@@ -1,6 +1,7 @@
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -22,11 +23,14 @@ def test_a_source_that_fails_is_named_and_asked_less_and_less(bench: Bench) -> N
     bench.run(5)
     bench.metrics.asked.clear()
     bench.metrics.fails = Retry("PrometheusUnreachable", "it did not answer")
+    refused: list[float] = []
+    bench.metrics.refuse = lambda: refused.append(bench.now_s)
     attempts = 0
     for _ in range(40):
         bench.now_s += 30
         bench.metrics.asked.clear()
         bench.sweep.run_once()
+    assert [later - earlier for earlier, later in pairwise(refused)] == [30, 30, 90, 210, 300, 300]
     problem = bench.sweep.source_problem("uid")
     assert problem is not None
     assert problem.reason == "PrometheusUnreachable"
@@ -88,6 +92,33 @@ def test_sources_that_answer_slowly_hold_up_no_other_and_are_asked_one_thing_at_
 def read_again(bench: Bench, slow: Mapping[str, Slow]) -> bool:
     bench.run(0.5)
     return all(source.begun > 1 for source in slow.values())
+
+
+class Together(MetricsDouble):
+    """Sources that answer once four are asked at the same time."""
+
+    now = most = 0
+    met = threading.Barrier(4)
+    lock = threading.Lock()
+
+    def latest(self, workloads: Sequence[WorkloadRef], now_s: float) -> Mapping[WorkloadRef, tuple[Reading, ...]]:
+        with Together.lock:
+            Together.now += 1
+            Together.most = max(Together.most, Together.now)
+        Together.met.wait(20)
+        with Together.lock:
+            Together.now -= 1
+        return {}
+
+
+def test_four_sources_are_asked_at_the_same_time_and_no_more() -> None:
+    sources = {f"http://source-{place}": Together() for place in range(8)}
+    sweep = Sweep(SourcesDouble(MetricsDouble(), sources), lambda: 1000.0, 30.0)
+    for address in sources:
+        sweep.register(address, replace(SPEC, metrics=MetricsSource(address=address)), BASELINE)
+    sweep.run_once()
+    assert Together.most == 4
+    assert {sweep.filled(address) for address in sources} == {True}
 
 
 class Broken(MetricsDouble):

@@ -4,6 +4,7 @@ https://prometheus.io/docs/prometheus/latest/querying/api/
 """
 
 import math
+import time
 from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
@@ -18,7 +19,11 @@ from mfu_operator.ports import Credentials
 INSTANT, RANGE = "/api/v1/query", "/api/v1/query_range"
 
 DEADLINE_S = 20.0
-"""For one query. Longer than Prometheus needs for 10,000 series, shorter than a sweep of 30 s."""
+"""For one query, to the last byte of its answer. Longer than Prometheus needs for 10,000 series, shorter than a sweep
+of 30 s."""
+
+LARGEST_ANSWER = 256 * 2**20
+"""Bytes, uncompressed. 2,500 jobs of 64 ranks are 64 MiB."""
 
 CLOCKS_APART_S = 30.0
 """Its clock and ours may differ by the seconds that an answer takes; beyond it, its times are not ours."""
@@ -67,6 +72,8 @@ class PrometheusApi:
         tenant: the tenant of a Mimir or Cortex.
         transport: another httpx transport, for tests.
         clock: the time here, Unix seconds, to tell how far the server's clock is off.
+        deadline_s: for one query.
+        largest: bytes of one answer.
 
     Raises:
         Stall: InvalidPrometheusAddress, CredentialsInAddress, CertificateUnreadable.
@@ -79,12 +86,16 @@ class PrometheusApi:
         tenant: str | None,
         transport: httpx.BaseTransport | None,
         clock: Callable[[], float],
+        deadline_s: float = DEADLINE_S,
+        largest: int = LARGEST_ANSWER,
     ) -> None:
         _check(address)
         self.address = address.rstrip("/")
         self.ahead_s = 0.0
         """How far the server's clock is ahead of ours, where that is more than an answer takes; learnt from answers."""
         self._clock = clock
+        self._deadline_s = deadline_s
+        self._largest = largest
         headers = {_TENANT_HEADER: tenant} if tenant else {}
         auth = None
         if credentials and credentials.password and credentials.username:
@@ -95,7 +106,7 @@ class PrometheusApi:
             base_url=self.address,
             headers=headers,
             auth=auth,
-            timeout=DEADLINE_S,
+            timeout=deadline_s,
             transport=transport,
             verify=tls.context_of(credentials),
             trust_env=False,
@@ -107,7 +118,7 @@ class PrometheusApi:
 
     def rows(self, path: str, form: Mapping[str, str]) -> list[Row]:
         """The result rows of a query. Raises Retry, or Stall for a query that Prometheus cannot understand."""
-        response = self._answer_to(path, form)
+        response, body = self._answer_to(path, form)
         self._note_clock(response)
         if response.status_code in (401, 403):
             raise Retry(
@@ -115,7 +126,7 @@ class PrometheusApi:
                 f"{self.address} answered {response.status_code}: check the Secret that "
                 "spec.metrics.prometheus.secretRef names",
             )
-        answer = self._decoded(response)
+        answer = self._decoded(response, body)
         if response.status_code in (400, 422):
             raise Stall(
                 "QueryRejected",
@@ -128,11 +139,14 @@ class PrometheusApi:
             )
         return answer.data.result
 
-    def _answer_to(self, path: str, form: Mapping[str, str]) -> httpx.Response:
+    def _answer_to(self, path: str, form: Mapping[str, str]) -> tuple[httpx.Response, bytes]:
+        ends_s = time.monotonic() + self._deadline_s
         try:
-            return self._client.post(path, data=dict(form))
+            with self._client.stream("POST", path, data=dict(form)) as response:
+                return response, self._body(response, ends_s)
         except httpx.TimeoutException:
-            raise Retry("PrometheusUnreachable", f"{self.address} did not answer within {DEADLINE_S:g} s") from None
+            told = f"{self.address} did not answer within {self._deadline_s:g} s"
+            raise Retry("PrometheusUnreachable", told) from None
         except httpx.HTTPError as error:
             problem = tls.explained(error)
             if problem is not None:
@@ -143,6 +157,19 @@ class PrometheusApi:
                 "spec.metrics.prometheus.address and the network",
             ) from None
 
+    def _body(self, response: httpx.Response, ends_s: float) -> bytes:
+        """All of it; httpx' own timeout is one for each piece."""
+        pieces, length = [], 0
+        for piece in response.iter_bytes():
+            pieces.append(piece)
+            length += len(piece)
+            if length > self._largest:
+                told = f"{self.address} answered with more than {self._largest >> 20} MiB"
+                raise Retry("PrometheusUnavailable", told)
+            if time.monotonic() > ends_s:
+                raise httpx.ReadTimeout("the answer did not end in time")
+        return b"".join(pieces)
+
     def _note_clock(self, response: httpx.Response) -> None:
         try:
             server_s = parsedate_to_datetime(response.headers["date"]).timestamp()
@@ -152,9 +179,9 @@ class PrometheusApi:
         if abs(ahead_s - self.ahead_s) > CLOCKS_APART_S:
             self.ahead_s = ahead_s if abs(ahead_s) > CLOCKS_APART_S else 0.0
 
-    def _decoded(self, response: httpx.Response) -> _Answer:
+    def _decoded(self, response: httpx.Response, body: bytes) -> _Answer:
         try:
-            return _DECODER.decode(response.content)
+            return _DECODER.decode(body)
         except msgspec.DecodeError:
             pass
         if response.status_code >= 500 or response.status_code == 429:
