@@ -11,7 +11,7 @@ from mfu_operator.trace.diagnose import diagnose
 from tests.support.synthetic.altered import Skewed
 from tests.support.synthetic.faults import FAULTS, RANK_FAULTS
 from tests.support.synthetic.kineto_file import VERSIONS, KinetoFile
-from tests.support.synthetic.loop import FLASH, GEMM, NORM, POINTWISE, Kernel, Loop, Recorder, Run
+from tests.support.synthetic.loop import FLASH, GEMM, NORM, POINTWISE, Kernel, Loop, Run
 from tests.support.synthetic.nsys_file import SCHEMAS, NsysFile
 from tests.support.synthetic.ranks import record_ranks
 
@@ -68,10 +68,6 @@ def prepared(loop: Loop, cause: str, size: float) -> Loop:
     if cause == "LostOverlap":
         return replace(loop, bucket_us=max(loop.bucket_us / 2, size * step_us(loop) / max(1, loop.buckets - 1)))
     return loop
-
-
-def recorder(dice: random.Random, form: str) -> Recorder:
-    return NsysFile(dice.choice(sorted(SCHEMAS))) if form == "nsys" else KinetoFile(dice.choice(VERSIONS))
 
 
 def attempt_ranks(cause: str, size: float, form: str, seed: int) -> Outcome:

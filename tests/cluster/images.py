@@ -51,29 +51,11 @@ class Archive:
 
 
 class Images:
-    """Builds images and gives them to containerd."""
+    """Gives built images to containerd."""
 
     def __init__(self, containerd: Containerd) -> None:
         """Give images to ``containerd``."""
         self._containerd = containerd
-
-    def build(self, name: str, dockerfile: Path, context: Path, target: str | None = None) -> ImageRef:
-        """Return an image that containerd holds, building it where its content has not been built before.
-
-        The build sees this machine's package mirrors, proxies and certificates; the image does not keep them.
-        ``FROM localhost/base:1`` is Debian with python3, pip and venv.
-
-        Args:
-            name: The image becomes ``localhost/mfu/<name>``.
-            dockerfile: What to build.
-            context: The folder that COPY copies from.
-            target: The stage to build; None builds the last one.
-
-        Raises:
-            CommandFailed: It could not be built or imported.
-        """
-        archive = build_archive(name, dockerfile, context, target)
-        return self.load(name, archive)
 
     def load(self, name: str, archive: Archive) -> ImageRef:
         """Give a built image to containerd, where it does not hold it already."""
@@ -106,7 +88,20 @@ class Images:
 
 
 def build_archive(name: str, dockerfile: Path, context: Path, target: str | None = None) -> Archive:
-    """Return the archive of an image, building it where the cache does not hold it; needs no cluster."""
+    """Return the archive of an image, building it where the cache does not hold it; needs no cluster.
+
+    The build sees this machine's package mirrors, proxies and certificates; the image does not keep them.
+    ``FROM localhost/base:1`` is Debian with python3, pip and venv.
+
+    Args:
+        name: The image becomes ``localhost/mfu/<name>``.
+        dockerfile: What to build.
+        context: The folder that COPY copies from.
+        target: The stage to build; None builds the last one.
+
+    Raises:
+        CommandFailed: It could not be built.
+    """
     key = image_key(dockerfile, context, target)
     archive = cache_dir() / "images" / f"{name}-{key}.oci.tar"
     with exclusive(cache_dir() / "images" / ".lock"):

@@ -41,6 +41,9 @@ METRIC_LABELS = (
     "namespace", "pod", "workload",
     "model", "gpu", "gpus", "gpuCount", "worldSize", "globalBatch", "sequenceLength", "precision", "parallelism",
 )  # fmt: skip
+MOST_MFU = 1.5
+"""Above it a number is taken for a percentage."""
+
 LAST_PORT = 65535
 MIN_STEPS = 5
 """Of which three are interior: fewer captured steps give no account."""
@@ -107,7 +110,7 @@ def _level(section: Section) -> Level:
     )
     if level == Level():
         section.refuse("mfu", "is missing, and so are stepTimeSeconds and tokensPerSecondPerGpu; write one of them")
-    if level.mfu is not None and level.mfu > 1.5:
+    if level.mfu is not None and level.mfu > MOST_MFU:
         section.refuse("mfu", f"is {level.mfu:g}; write the ratio (0.46), not a percentage (46)")
     return level
 

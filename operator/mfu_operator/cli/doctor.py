@@ -16,9 +16,10 @@ from mfu_operator.adapters.prometheus import PrometheusMetrics, PrometheusSource
 from mfu_operator.adapters.scrape import PodMetrics, PodSources
 from mfu_operator.api import decode
 from mfu_operator.api import status as codec
+from mfu_operator.api.decode import MOST_MFU
 from mfu_operator.cli import baselines
 from mfu_operator.cli.doctor_pods import examined_pods, through
-from mfu_operator.cli.findings import MOST_MFU, PERCENTAGE, WITHOUT, Finding
+from mfu_operator.cli.findings import PERCENTAGE, WITHOUT, Finding
 from mfu_operator.detect.comparable import differences
 from mfu_operator.detect.samples import INFO, MFU, PHASE, SCRAPED_AT, STEP_TIME, THROUGHPUT
 from mfu_operator.detect.utilisation import mfu_problem, peak_flops, with_mfu

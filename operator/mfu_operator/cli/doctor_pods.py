@@ -6,7 +6,8 @@ from mfu_operator.adapters.cluster import KubernetesCluster
 from mfu_operator.adapters.pod_pages import Fetch
 from mfu_operator.adapters.pod_targets import Target
 from mfu_operator.adapters.scrape import Look, PodMetrics
-from mfu_operator.cli.findings import MOST_MFU, PERCENTAGE, WITHOUT, Finding
+from mfu_operator.api.decode import MOST_MFU
+from mfu_operator.cli.findings import PERCENTAGE, WITHOUT, Finding
 from mfu_operator.detect.samples import INFO, MFU, PHASE
 from mfu_operator.errors import MfuError
 from mfu_operator.model.baseline import WorkloadRef

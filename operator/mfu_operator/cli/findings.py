@@ -15,7 +15,6 @@ WITHOUT = {
     SCRAPED_AT: "readings carry the time of the query",
 }
 PERCENTAGE = "that is a percentage, and a ratio is wanted: name a metric in 0…1"
-MOST_MFU = 1.5
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ the person's answer to it, recovery."""
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from mfu_operator.api.status import HISTORY
 from mfu_operator.detect.hardware import NODES_CHANGED
 from mfu_operator.detect.words import clock
 from mfu_operator.errors import AskPerson, Wait
@@ -52,7 +53,7 @@ def close_recovered(world: World) -> Step | None:
         return None
     incident = recovered(world, opened(world), judgement)
     assert incident.recovery is not None
-    status = replace(world.status, incident=None, history=(incident, *world.status.history)[:10])
+    status = replace(world.status, incident=None, history=(incident, *world.status.history)[:HISTORY])
     return Record(status, (Event("Normal", "Recovered", _recovery_story(incident)),))
 
 

@@ -8,6 +8,7 @@ in place and nothing comparable with it.
 
 from dataclasses import replace
 
+from mfu_operator.api.status import HISTORY, PREVIOUS
 from mfu_operator.detect.comparable import changed
 from mfu_operator.detect.words import per_cent
 from mfu_operator.model.baseline import Baseline, BaselineSpec, Level, Provenance, Spread
@@ -15,11 +16,6 @@ from mfu_operator.model.condition import Event
 from mfu_operator.model.incident import Incident, Status
 from mfu_operator.model.proposal import PullRequestState
 from mfu_operator.model.verdict import Judgement, Verdict
-
-KEPT = 5
-"""Levels of the past that are kept, the latest first."""
-
-KEPT_INCIDENTS = 10
 
 UNMEASURED_SPREAD = Spread(within=0.01, between=None, slow=0.0, runs=1)
 """For a level declared without a spread: the detection rule's own floor of 1 %."""
@@ -58,7 +54,7 @@ def put_out_of_force(status: Status, because: str, now_s: float) -> Status:
     if status.baseline is None:
         return status
     past = replace(status.baseline, replaced_at=now_s, replaced_because=because)
-    return replace(status, baseline=None, previous_baselines=(past, *status.previous_baselines)[:KEPT])
+    return replace(status, baseline=None, previous_baselines=(past, *status.previous_baselines)[:PREVIOUS])
 
 
 def adopt(status: Status, baseline: Baseline, now_s: float) -> tuple[Status, tuple[Event, ...]]:
@@ -109,7 +105,7 @@ def _accepted(status: Status, because: str, now_s: float) -> tuple[Status, tuple
     if status.incident is None:
         return status, events
     closed = replace(status.incident, accepted=because)
-    history = (closed, *status.history)[:KEPT_INCIDENTS]
+    history = (closed, *status.history)[:HISTORY]
     return replace(status, incident=None, history=history), (*events, _closed(closed))
 
 

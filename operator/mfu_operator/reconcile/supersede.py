@@ -12,6 +12,7 @@ before the one that made it grow, and its profile is of the small loss.
 
 from dataclasses import replace
 
+from mfu_operator.api.status import HISTORY
 from mfu_operator.detect.words import clock
 from mfu_operator.model.condition import Event
 from mfu_operator.model.diagnosis import Bottleneck
@@ -62,7 +63,7 @@ def _closing(world: World, before: Incident, after: Incident, because: str) -> S
         world.status,
         incidents=world.status.incidents + 1,
         incident=after,
-        history=(closed, *world.status.history)[:10],
+        history=(closed, *world.status.history)[:HISTORY],
     )
     told = (
         Event("Normal", "Superseded", f"incident {before.id} is closed: {because}"),

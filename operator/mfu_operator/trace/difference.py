@@ -56,14 +56,15 @@ def _renamed(new: Sequence[KernelTotal], gone: Sequence[KernelTotal]) -> dict[st
     left = sorted(gone, key=lambda one: -one.total_ns)
     found: dict[str, KernelTotal] = {}
     for one in sorted(new, key=lambda one: -one.total_ns):
-        old = next((old for old in left if old.category == one.category and _as_often(one.calls, old.calls)), None)
+        old = next((old for old in left if old.category == one.category and as_often(one.calls, old.calls)), None)
         if old is not None:
             left.remove(old)
             found[one.name] = old
     return found
 
 
-def _as_often(calls: float, before: float) -> bool:
+def as_often(calls: float, before: float) -> bool:
+    """Whether so many calls per step are as many as before."""
     return abs(calls - before) <= SAME_CALLS * max(calls, before)
 
 
@@ -91,7 +92,7 @@ def _same_calls(
     left = sorted(gone, key=lambda one: one.blocks)
     pairs: list[tuple[ShapeTotal | None, ShapeTotal | None]] = []
     for one in sorted(new, key=lambda one: one.blocks):
-        old = next((old for old in left if _as_often(one.calls, old.calls)), None)
+        old = next((old for old in left if as_often(one.calls, old.calls)), None)
         if old is not None:
             left.remove(old)
         pairs.append((one, old))

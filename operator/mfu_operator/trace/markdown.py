@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from mfu_operator.model.account import PARTS, KernelTotal, StepAccount
+from mfu_operator.model.account import PARTS, KernelTotal
 from mfu_operator.trace.answer import Answer, KernelDelta, MeanStep, before, mean_parts
 
 LABELS: Mapping[str, str] = {
@@ -27,20 +27,13 @@ MOST_KERNELS = 8
 LONGEST_NAME = 80
 
 
-def account_table(now: StepAccount, baseline: StepAccount | None = None) -> str:
-    """The step's parts as a table in milliseconds; parts that are zero in both are left out."""
-    if baseline is None:
-        return parts_table(now.mean_ns, now.parts_ns)
-    return parts_table(now.mean_ns, now.parts_ns, baseline.mean_ns, baseline.parts_ns)
-
-
 def parts_table(
     step_ns: float,
     parts_ns: Mapping[str, float],
     baseline_step_ns: float | None = None,
     baseline_parts_ns: Mapping[str, float] | None = None,
 ) -> str:
-    """The same from plain values: nanoseconds of the mean step and of its parts."""
+    """The step's parts as a table in milliseconds, from nanoseconds; parts that are zero in both are left out."""
     if baseline_parts_ns is None or baseline_step_ns is None:
         rows = [(LABELS[part], parts_ns.get(part, 0.0)) for part in PARTS if parts_ns.get(part)]
         lines = ["| per step | ms | share |", "|---|---:|---:|"]

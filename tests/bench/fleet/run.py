@@ -4,7 +4,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
@@ -70,7 +70,6 @@ class Report:
     start_s: float = 0.0
     start_peak_mib: float = 0.0
     idle_writes: int = 0
-    notes: list[str] = field(default_factory=list)
 
 
 class Benchmark:

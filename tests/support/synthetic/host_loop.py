@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
+from tests.support.synthetic.loop import TRAINER
 from tests.support.synthetic.nsys_file import NsysFile
 
 MS = 1_000_000
-TRAINER = 1
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,10 @@
 from mfu_operator.model.diagnosis import Bottleneck
 from mfu_operator.trace.case import Case, milliseconds
 from mfu_operator.trace.causes.entry import Cause, Evidence
+from mfu_operator.trace.difference import SAME_CALLS, as_often
 
 MOST = 0.5
 """Of what is exposed more: communication in all that grew by less than this was exposed, not prolonged."""
-
-SAME_CALLS = 0.02
 
 MANY_MORE = 1.3
 """Times the calls: so many more are split ones, where even the longest is shorter."""
@@ -26,8 +25,7 @@ def _calls(case: Case) -> tuple[float, float]:
 
 
 def _as_many(case: Case) -> bool:
-    calls, before = _calls(case)
-    return abs(calls - before) <= SAME_CALLS * max(calls, before)
+    return as_often(*_calls(case))
 
 
 def _prolonged(case: Case) -> bool:

@@ -7,7 +7,7 @@ from mfu_operator.model.account import KernelTotal, StepAccount
 from mfu_operator.model.diagnosis import Bottleneck
 from mfu_operator.trace.case import Case, milliseconds
 from mfu_operator.trace.causes.entry import Cause, Evidence
-from mfu_operator.trace.difference import pairs
+from mfu_operator.trace.difference import SAME_CALLS, as_often, pairs
 from mfu_operator.trace.kernels import ELIGIBLE_CATEGORIES, FORMATS
 
 FALL = 0.15
@@ -25,7 +25,6 @@ REPEATED = (1.02, 2.2)
 EACH_AGAIN = (0.2, 1.3)
 """Times the mean call: what a repeated call costs. Forward calls are shorter than backward ones of the same name."""
 
-SAME_CALLS = 0.02
 SLOWER = 1.02
 """Times its time in the baseline: a kernel that is so much slower is slower."""
 
@@ -148,7 +147,11 @@ def _larger_grids(case: Case) -> Evidence:
     now, before = case.fact("gridBlocks"), case.before("gridBlocks")
     if not now or not before or now < SLOWER * before or not case.same("kernelCalls", 0.05):
         return ()
-    slower = [(one, old) for one, old in _pairs(case) if one.total_ns > SLOWER * old.total_ns and _as_often(one, old)]
+    slower = [
+        (one, old)
+        for one, old in _pairs(case)
+        if one.total_ns > SLOWER * old.total_ns and as_often(one.calls, old.calls)
+    ]
     if len(slower) < 2 or sum(one.total_ns - old.total_ns for one, old in slower) < MOST * case.growth("compute"):
         return ()
     return (
@@ -172,10 +175,6 @@ def _pairs(case: Case) -> list[tuple[KernelTotal, KernelTotal]]:
         return []
     matched = pairs(_computing(case.now), _computing(case.baseline))
     return [(one, old) for one, old in matched if old is not None]
-
-
-def _as_often(one: KernelTotal, old: KernelTotal) -> bool:
-    return abs(one.calls - old.calls) <= SAME_CALLS * max(one.calls, old.calls)
 
 
 def _new_kernel(case: Case) -> Evidence:
