@@ -154,7 +154,8 @@ def _conditions(trace: Trace, steps: Steps) -> dict[str, float | str]:
     size = batch_size(trace, steps)
     batch = {} if size is None else {"batchSize": float(size)}
     world = {} if trace.world_size is None else {"worldSize": float(trace.world_size)}
-    return {**trace.settings, **world, **batch}
+    producer = {} if trace.producer is None else {"producer": trace.producer.split()[0]}
+    return {**trace.settings, **producer, **world, **batch}
 
 
 def _launching_process(trace: Trace, ops: DeviceOps) -> int | None:

@@ -52,7 +52,7 @@ class TensorCore(_Part, frozen=True, kw_only=True):
 
 
 class MeanStep(_Part, frozen=True, kw_only=True):
-    """The mean over the counted steps. `facts` are further observations, documented in the runbooks."""
+    """The mean over the counted steps. `facts` are further observations, listed in operator/FACTS.md."""
 
     count: int
     mean_ns: float

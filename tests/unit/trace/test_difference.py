@@ -13,7 +13,7 @@ from mfu_operator.trace.analyze import analyze
 from mfu_operator.trace.difference import difference, kernel_deltas
 from mfu_operator.trace.markdown import grid_change
 from tests.support.synthetic.kineto_file import KinetoFile
-from tests.support.synthetic.loop import GEMM, POINTWISE
+from tests.support.synthetic.loop import GEMM, POINTWISE, Loop
 from tests.support.synthetic.nsys_file import NsysFile
 
 MS = 1_000_000
@@ -42,6 +42,16 @@ def test_accounts_of_two_analyses_are_not_comparable() -> None:
     found = difference(replace(before, facts={"analysis": 2.0}), before)
     assert not found.comparable
     assert "analysis differs: number 2, the baseline's account was made by number 1" in found.not_comparable_because[0]
+
+
+def test_a_step_under_one_profiler_is_not_held_against_a_step_under_another(tmp_path: Path) -> None:
+    now, before = tmp_path / "now.sqlite", tmp_path / "before.json"
+    for file, path in ((NsysFile(), now), (KinetoFile(), before)):
+        Loop().record(file, 1)
+        file.write(path)
+    found = analyze([now], baseline=[before])
+    assert found.difference.not_comparable_because == ("the profiler differs: nsys, baseline torch.profiler",)
+    assert found.diagnosis.bottleneck in (None, "Inconclusive")
 
 
 def kernel(name: str, *shapes: tuple[int, float, float]) -> KernelTotal:

@@ -1,10 +1,11 @@
 """Another set of facts is another analysis: no account may be held against one in which they were not looked for."""
 
+import re
 from pathlib import Path
 
 from mfu_operator.errors import Unreadable
 from mfu_operator.model.account import ANALYSIS
-from mfu_operator.trace import formats
+from mfu_operator.trace import formats, kernels
 from mfu_operator.trace.accounts import accounts
 
 DATA = Path("tests/data")
@@ -18,7 +19,7 @@ halfMatrixCalls halfMatrixNs hostBlockedNs hostOpMedianNs hostOps hostStdNs inco
 inputFileNs inputNetworkCalls inputNetworkNs inputOwnNs inputPeakShare inputPollCalls inputPollNs inputRangeNs
 inputSleepCalls inputSleepNs inputStdNs inputWaitCalls inputWaitNs kernelCalls launchCallNs launchCalls loadFileNs
 loadNetworkNs loader loaderThreads normalizationCalls normalizationNs optimizerCalls optimizerNs pageableNs
-profilerShapes profilerStacks reductionCalls reductionNs restStdNs singleMatrixCalls singleMatrixNs syncCallNs
+producer profilerShapes profilerStacks reductionCalls reductionNs restStdNs singleMatrixCalls singleMatrixNs syncCallNs
 syncCalls tf32MatrixCalls tf32MatrixNs transformNs wholeSteps worldSize
 """
 
@@ -30,7 +31,22 @@ def facts_of(path: Path) -> set[str]:
         return set()
 
 
-def test_a_fact_more_or_less_is_another_analysis() -> None:
+def found() -> set[str]:
     paths = [path for folder in ("traces", "nsys_cpu") for path in sorted((DATA / folder).rglob("*"))]
-    found = {name for path in paths if path.suffix in (".gz", ".json", ".sqlite") for name in facts_of(path)}
-    assert (ANALYSIS, found) == (2, set(FACTS.split())), "raise ANALYSIS, and say here which facts there are"
+    return {name for path in paths if path.suffix in (".gz", ".json", ".sqlite") for name in facts_of(path)}
+
+
+def test_a_fact_more_or_less_is_another_analysis() -> None:
+    assert (ANALYSIS, found()) == (2, set(FACTS.split())), "raise ANALYSIS, and say here which facts there are"
+
+
+CATEGORIES = {rule.verdict for rule in kernels.rules() if rule.column == "category"} | {kernels.OTHER}
+
+
+def test_every_fact_is_documented() -> None:
+    page = Path("operator/FACTS.md").read_text(encoding="utf-8")
+    told = set(re.findall(r"`(\w+)`", page))
+    for template, words in (("CATEGORY", CATEGORIES), ("FORMAT", kernels.FORMATS)):
+        told |= {name.replace(template, word) for name in told if name.startswith(template) for word in words}
+        assert all(word in page for word in words)
+    assert set(FACTS.split()) <= told
