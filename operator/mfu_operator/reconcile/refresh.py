@@ -18,6 +18,9 @@ from mfu_operator.reconcile.world import World
 WORTH_A_WRITE = 0.01
 """A measured value that moved by less than 1 % since it was written tells a person nothing new."""
 
+_NAMED_FIELDS = frozenset({"ConfigurationDiffers", "BaselineOutdated"})
+"""Reasons whose message holds no reading, but what a person is to look at: another text is another finding."""
+
 EVIDENCE_STEP = 0.1
 """Evidence is written in tenths of the horizon: ten writes from nothing to Regressed."""
 
@@ -144,6 +147,7 @@ def _story(judgement: Judgement) -> tuple[object, ...]:
         _tenths(judgement.confirm_evidence_s, judgement.confirm_s),
         _tenths(judgement.recover_evidence_s, judgement.recover_s),
         judgement.baseline,
+        judgement.message if judgement.reason in _NAMED_FIELDS else None,
     )
 
 

@@ -110,6 +110,19 @@ def test_what_the_object_says_differently_is_not_comparable_and_no_loss(gpus: st
     assert job.status.incident is None
 
 
+def test_the_status_names_what_differs_now_and_not_what_differed_first() -> None:
+    job = Job(RECORDED)
+    job.pass_time(40)
+    job.info = {**INFO, "precision": "fp16"}
+    job.pass_time(5)
+    job.info = {**INFO, "world_size": "32"}
+    job.pass_time(5)
+    assert job.said()[2] == "not the baseline's job: world size 32 instead of 64"
+    ready = job.condition("Ready")
+    assert ready is not None
+    assert ready.message == job.said()[2]
+
+
 def test_another_generation_is_recorded_from_what_runs_then() -> None:
     job = Job(RECORDED)
     job.pass_time(40)
