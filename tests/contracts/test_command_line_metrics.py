@@ -62,6 +62,6 @@ def test_replay_reads_the_jobs_history(address: str, manifest: str) -> None:
 def test_doctor_tells_what_came_back_and_what_differs(address: str, manifest: str) -> None:
     arguments = ["--baseline", manifest, "--prometheus", address]
     output = CliRunner().invoke(doctor_command, arguments, catch_exceptions=False).output
-    assert "ok  mfu       1 series of 1 pods, 0.405 … 0.405" in output
+    assert "ok  mfu          1 series of 1 pods, 0.405 … 0.405" in output
     assert "no series is called mfu_probe_phase" in output
     assert "→ NotComparable: global batch 512 instead of 256" in output

@@ -76,9 +76,23 @@ def test_a_counter_of_steps_is_seconds_per_step(address: str) -> None:
 
 def test_of_a_pair_one_of_which_died_the_other_is_read(address: str) -> None:
     """Two minutes after its death Prometheus still repeats the last sample of the dead one."""
-    metrics = opened(address, steps="mfu_probe_mfu_ratio")
+    metrics = opened(address)
     reading = metrics.latest([PAIR], BEGIN_S + 600)[PAIR][0]
     assert (reading.values[Signal.MFU], reading.time_s) == (0.30, BEGIN_S + 600)
+
+
+@pytest.mark.parametrize(
+    ("job", "names"),
+    [
+        pytest.param(PAIR, {}, id="MFU alone"),
+        pytest.param(JOB, {"throughput": "tokens_total"}, id="throughput alone"),
+        pytest.param(JOB, {"stepTime": "train_steps_total"}, id="step time alone"),
+    ],
+)
+def test_whatever_a_job_exports_its_reading_carries_the_time_of_its_scrape(
+    address: str, job: WorkloadRef, names: dict[str, str]
+) -> None:
+    assert opened(address, **names).latest([job], BEGIN_S + 611)[job][0].time_s == BEGIN_S + 600
 
 
 def test_nan_and_infinity_are_no_readings(address: str) -> None:

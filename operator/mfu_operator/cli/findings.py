@@ -29,5 +29,5 @@ class Finding:
 
     def __str__(self) -> str:
         mark = {True: "ok", False: "BAD", None: "–"}[self.ok]
-        advice = f"\n{'':14}{self.advice}" if self.advice else ""
-        return f"{mark:<4}{self.kind:<10}{self.told}\n{'':14}{self.query}{advice}"
+        advice = f"\n{'':17}{self.advice}" if self.advice else ""
+        return f"{mark:<4}{self.kind:<13}{self.told}\n{'':17}{self.query}{advice}"

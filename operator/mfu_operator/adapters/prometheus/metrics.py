@@ -1,7 +1,7 @@
 """The readings of many workloads from one Prometheus API, in a few queries.
 
 One query per metric for all workloads, split into chunks of label matchers. A sample of an instant query carries the
-time of the query; the scrape's own time comes from one more query, `timestamp(metric)`.
+time of the query; the scrape's own time comes from one more query, `timestamp(metric) or …`.
 """
 
 import time

@@ -16,13 +16,14 @@ FLOOR_KIND = "mfu_kind"
 
 
 def queries(workloads: Sequence[WorkloadRef], names: MetricNames) -> Iterator[tuple[str, str]]:
-    """(kind, PromQL) of every signal that the names hold, and of the time at which they were scraped."""
+    """(kind, PromQL) of every signal that the names hold, and of the time at which they were scraped: that of the first
+    of the signals that a process exports."""
     selected = matcher(workloads, names)
     for kind, name in names.names.items():
         yield kind, _promql(kind, f"{name}{selected}", names)
-    clock = next((names.names[k] for k in (STEPS, MFU, STEP_TIME, THROUGHPUT) if k in names.names), None)
-    if clock:
-        yield SCRAPED_AT, f"timestamp({clock}{selected})"
+    clocks = dict.fromkeys(names.names[kind] for kind in (STEPS, MFU, STEP_TIME, THROUGHPUT) if kind in names.names)
+    if clocks:
+        yield SCRAPED_AT, " or ".join(f"timestamp({name}{selected})" for name in clocks)
 
 
 def vitals_query(workloads: Sequence[WorkloadRef], names: MetricNames) -> str:
