@@ -19,6 +19,7 @@ from statistics import median
 
 ALLOWANCE_STEPS = 32
 LATE_FACTOR = 2.0
+"""The allowance `a`: so many times the median duration of so many steps."""
 
 
 @dataclass(frozen=True, slots=True)

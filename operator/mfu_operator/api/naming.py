@@ -11,6 +11,8 @@ _MAX_BASELINE = 36
 
 _UID_HEAD = 8
 _DIGEST_HEAD = 6
+"""Hexadecimal digits: they tell baselines of one name apart, and long names that begin alike."""
+
 _NOT_DNS = re.compile(r"[^a-z0-9]+")
 
 

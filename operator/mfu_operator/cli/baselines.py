@@ -14,6 +14,7 @@ from mfu_operator.api.group import GROUP, PLURAL, VERSION
 from mfu_operator.errors import Stall
 
 TIMEOUT_S = 15.0
+"""For one request, for which a person waits."""
 
 
 def one(namespace: str | None, name: str) -> Mapping[str, Any]:

@@ -36,6 +36,8 @@ from mfu_operator.settings import from_environment
 
 _TOKEN_VARIABLE = "MFU_PROMETHEUS_TOKEN"
 _OLD_S = 120.0
+"""Two scrapes of the slowest common interval, 60 s."""
+
 _MOST_EXAMPLES = 3
 VITALS_LINE = "vitals"
 

@@ -32,7 +32,11 @@ _EVENTS = ("Regressed", "Confirmed", "Recovered", "NoData")
 """What the JSON's events may be; spans that were not comparable are in its summary."""
 
 _FINEST_S = 15.0
+"""A finer step would read most samples more than once."""
+
 _MOST_POINTS = 10_000
+"""Prometheus refuses a range query of more than 11,000 points of a series."""
+
 _TOKEN_VARIABLE = "MFU_PROMETHEUS_TOKEN"
 
 

@@ -55,6 +55,8 @@ UNSEEN_RUNS_TOLERANCE = 0.05
 with no commit behind it. Such a loss is Regressed; to be confirmed, and blamed on a commit, it must be larger."""
 
 _CUT = 3.0
+"""Robust standard deviations at which a block's own deviation is cut."""
+
 _FEWEST_TO_CUT = 8
 """Of fewer blocks, nothing says which one is the odd one: all count as they are."""
 

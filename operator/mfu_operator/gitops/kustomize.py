@@ -12,6 +12,7 @@ _REFERRING = (
     "patchesStrategicMerge",
 )  # fmt: skip
 MAX_FOLDERS = 200
+"""Places that are followed at most: each may cost a request to the repository's server."""
 
 
 def outside(path: str, also: tuple[str, ...], read: Callable[[str], str | None]) -> frozenset[str]:

@@ -14,6 +14,7 @@ from mfu_operator.model.proposal import ProposalKind
 
 OTHERS_SHOWN = 10
 CHANGES_SHOWN = 10
+"""Lines of each list; how many more there are is said."""
 
 _PARTS = {
     "compute": "compute",

@@ -12,6 +12,7 @@ MISSED_SWEEPS = 10
 """Sweeps that may be missed before the kubelet restarts the pod: longer than any source's deadline."""
 
 LEAST_S = 120.0
+"""… but never sooner, however short the interval."""
 
 
 class SweepStoppedError(RuntimeError):

@@ -16,6 +16,7 @@ from mfu_operator.trace.repetition import repeated
 from mfu_operator.trace.steps import Steps, find_steps, span
 
 FEW_HIDDEN = 0.05
+"""Of the device's operations: so few without a launch call are worth no warning."""
 
 SPREADS: Mapping[str, tuple[int, ...]] = {
     "input": (accounting.INPUT,),

@@ -20,6 +20,7 @@ LONGEST_NAME = 120
 
 MOST_KERNELS = 24
 MOST_ENTRIES = 24
+"""To begin with; the last ones go until the whole fits."""
 
 
 class _Compact(msgspec.Struct, kw_only=True, omit_defaults=True):

@@ -14,6 +14,8 @@ from mfu_operator.trace.range_names import select
 from mfu_operator.trace.steps import Steps
 
 MOST_KERNELS = 100
+"""Of an account, the most expensive first."""
+
 MOST_SHAPES = 16
 """Grids of one kernel: one that is launched on more of them has grids that follow its data."""
 

@@ -28,6 +28,8 @@ MARK_WITHIN = 64
 GZIP = b"\x1f\x8b"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 HEAD_BYTES = 4096
+"""Of a file, decompressed: they tell what it is."""
+
 REPORT_SUFFIXES = (".nsys-rep", ".qdrep", ".qdstrm")
 
 

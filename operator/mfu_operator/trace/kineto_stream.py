@@ -21,12 +21,15 @@ PIECE_BYTES = 1 << 20
 """What becomes of a piece of this size, 3,000 events or so, stays in a processor's cache: that halves the time."""
 
 SALVAGE_BYTES = 64 << 10
+"""Read at a time from a cut file: what the read that meets the cut had decompressed is lost."""
 
 LARGEST_PIECE_BYTES = 512 << 20
 """Of text in which no event ends and another begins: it would be held in memory as a whole."""
 
 BEGIN = re.compile(rb'"traceEvents"\s*:\s*\[')
 LONGEST_BEGIN = 64
+"""Bytes of it, white space and all, that one block may end with and the next go on."""
+
 BRACKET = re.compile(rb"\s*\[")
 FIRST_KEY = re.compile(rb'\[?\s*\{\s*"(\w+)"')
 """Of the first event. The profiler's events begin with "ph", what other tools have written again may not."""

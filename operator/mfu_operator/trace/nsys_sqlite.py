@@ -25,13 +25,18 @@ LEAST_LIMIT_BYTES = 1 << 20
 """No text is longer than its file: a damaged one that claims so is refused before it fills the memory."""
 
 PUSH_POP, START_END = 59, 60
+"""Types of the NVTX events that are ranges: on a thread's stack, and from anywhere to anywhere."""
+
 OF_ONE_CALL = (b"op_id = ", b"seq = ", b"sizes = ", b"input_op_ids = ")
 """After an operator's name and a comma in the ranges of torch.autograd.profiler.emit_nvtx."""
 
 COPY_PARTS = {1: H2D, 3: H2D, 11: H2D, 2: D2H, 4: D2H, 12: D2H}
 """CUPTI copy kinds (ENUM_CUDA_MEMCPY_OPER) that cross to or from the host: plain, arrays, unified memory. The others
 stay on devices and count as d2d."""
+
 PAGEABLE_KIND = 0
+"""The kind of memory of a copy's source or target that is the host's and not pinned."""
+
 LONGEST_NS = 10**15
 """Eleven days: a record that claims to last longer is damage."""
 

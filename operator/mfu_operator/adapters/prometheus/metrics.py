@@ -32,15 +32,9 @@ class PrometheusMetrics:
     """The port `Metrics` over one Prometheus API.
 
     Args:
-        address: base URL, without credentials.
         names: what metrics and labels are called.
-        credentials: sent as a bearer token (password alone) or as basic authentication.
-        tenant: the tenant of a Mimir or Cortex.
-        transport: another httpx transport, for tests.
-        clock: the time here, Unix seconds, to tell how far the server's clock is off.
 
-    Raises:
-        Stall: InvalidPrometheusAddress, CredentialsInAddress, CertificateUnreadable.
+    The other arguments, and what is raised, are those of `PrometheusApi`.
     """
 
     def __init__(

@@ -34,6 +34,7 @@ ALIKE = 1.25
 BACKWARD = re.compile(r"(?i)bwd|backward|bprop|dgrad|wgrad|_grad")
 
 SHOWN = 80
+"""Characters of a kernel's name in a sentence."""
 
 
 def _precision(case: Case) -> Evidence:

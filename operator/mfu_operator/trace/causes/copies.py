@@ -7,8 +7,14 @@ from mfu_operator.trace.causes.entry import Cause, Evidence
 HOST = ("idleSync", "idleAlloc", "idleHost", "idleLaunch")
 COPIES = ("h2d", "d2h", "d2d", "memset")
 MOST = 0.5
+"""Of what grew: less of it is not what made it grow."""
+
 NOTICEABLE = 0.3
+"""Of the copies' growth: a direction with less of it stayed as it was."""
+
 MORE_BYTES = 1.1
+"""Times the bytes: above it there are more of them."""
+
 MORE = 1.3
 """Times the bytes: so many more are other work, not noise."""
 

@@ -7,6 +7,8 @@ from mfu_operator.trace.causes.entry import Cause, Evidence
 
 HOST = ("idleSync", "idleAlloc", "idleHost", "idleLaunch")
 MOST = 0.5
+"""Of what grew: less of it is not what made it grow."""
+
 SLOWER = 0.75
 """Of the step's growth: a host that is slower throughout prolongs the step by no more than its own slowdown."""
 
