@@ -34,18 +34,10 @@ class Relay:
         self.file.kernel(name, *times, correlation or None, stream, device, grid)
 
     def copy(
-        self,
-        kind: int,
-        start: int,
-        end: int,
-        correlation: int | None,
-        size: int = 4096,
-        pageable: bool = False,
-        stream: int = 7,
-        device: int = 0,
+        self, kind: int, start: int, end: int, correlation: int | None, size: int = 4096, pageable: bool = False
     ) -> None:
         times = (self.by_clock(start), self.by_clock(end))
-        self.file.copy(kind, *times, correlation or None, size, pageable, stream, device)
+        self.file.copy(kind, *times, correlation or None, size, pageable)
 
     def gpu(self, device: int, name: str) -> None:
         self.file.gpu(device, name)

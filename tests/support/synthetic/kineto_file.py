@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.support.synthetic.loop import COMPUTE_STREAM
+
 VERSIONS = ("1.8", "2.0", "2.4")
 OLD = {
     "kernel": "Kernel",
@@ -66,19 +68,11 @@ class KinetoFile:
         self._event("kernel", name, start, end, device, stream, **where)
 
     def copy(
-        self,
-        kind: int,
-        start: int,
-        end: int,
-        correlation: int | None,
-        size: int = 4096,
-        pageable: bool = False,
-        stream: int = 7,
-        device: int = 0,
+        self, kind: int, start: int, end: int, correlation: int | None, size: int = 4096, pageable: bool = False
     ) -> None:
         name = "Memcpy " + COPY_NAMES[kind].format("Pageable" if pageable else "Pinned")
-        where = {"device": device, "stream": stream, "correlation": correlation, "bytes": size}
-        self._event("gpu_memcpy", name, start, end, device, stream, **where)
+        where = {"device": 0, "stream": COMPUTE_STREAM, "correlation": correlation, "bytes": size}
+        self._event("gpu_memcpy", name, start, end, 0, COMPUTE_STREAM, **where)
 
     def gpu(self, device: int, name: str) -> None:
         self.gpus[device] = name

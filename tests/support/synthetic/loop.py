@@ -37,15 +37,7 @@ class Recorder(Protocol):
         self, name: str, start: int, end: int, correlation: int | None, stream: int = 7, device: int = 0, grid: int = 1
     ) -> None: ...
     def copy(
-        self,
-        kind: int,
-        start: int,
-        end: int,
-        correlation: int | None,
-        size: int = 4096,
-        pageable: bool = False,
-        stream: int = 7,
-        device: int = 0,
+        self, kind: int, start: int, end: int, correlation: int | None, size: int = 4096, pageable: bool = False
     ) -> None: ...
     def gpu(self, device: int, name: str) -> None: ...
 

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.support.synthetic.loop import COMPUTE_STREAM
+
 PROCESS = 0x1000000000000 | (4711 << 24)
 
 SCHEMAS = {
@@ -91,31 +93,13 @@ class NsysFile:
         )
 
     def copy(
-        self,
-        kind: int,
-        start: int,
-        end: int,
-        correlation: int | None,
-        size: int = 4096,
-        pageable: bool = False,
-        stream: int = 7,
-        device: int = 0,
+        self, kind: int, start: int, end: int, correlation: int | None, size: int = 4096, pageable: bool = False
     ) -> None:
         host = 0 if pageable else 1
         source, target = {1: (host, 2), 2: (2, host)}.get(kind, (2, 2))
         self.add(
             "CUPTI_ACTIVITY_KIND_MEMCPY",
-            start,
-            end,
-            device,
-            1,
-            stream,
-            correlation,
-            PROCESS,
-            size,
-            kind,
-            source,
-            target,
+            *(start, end, 0, 1, COMPUTE_STREAM, correlation, PROCESS, size, kind, source, target),
         )
 
     def environment(self, variables: Iterable[str]) -> None:

@@ -50,112 +50,116 @@ def test_a_minimal_spec_takes_every_default() -> None:
     )
 
 
+FULL = body(
+    workload={"apiVersion": "batch/v1", "kind": "Job", "name": "gpt", "container": "trainer"},
+    comparable={
+        "model": "gpt",
+        "gpu": "H100",
+        "gpuCount": 8,
+        "worldSize": 64,
+        "globalBatch": 512,
+        "sequenceLength": 4096,
+        "precision": "bf16",
+        "parallelism": {"tp": 8, "pp": 1},
+    },
+    baseline={
+        "values": {
+            "mfu": 0.46,
+            "stepTimeSeconds": 1,
+            "tokensPerSecondPerGpu": 12000,
+            "spread": {"within": 0.01, "between": 0.004, "slow": 0, "runs": 5},
+        }
+    },
+    metrics={
+        "prometheus": {
+            "address": "https://mimir.example/prometheus/",
+            "tenant": "ml",
+            "secretRef": {"name": "m"},
+            "caSecretRef": {"name": "ca"},
+            "certificateSecretRef": {"name": "pair"},
+        },
+        "modelFlopsPerToken": "4.2e10",
+        "peakFlopsPerGpu": 989e12,
+        "profile": "mfu_probe",
+        "names": {"mfu": "train_mfu"},
+        "labels": {"pod": "exported_pod"},
+    },
+    detection={"tolerance": "5%", "sustain": "2m", "confirm": "3m", "recover": "4m", "warmup": "30s"},
+    profiling={
+        "mode": "Off",
+        "steps": 6,
+        "warmupSteps": 0,
+        "deadline": "5m",
+        "image": "profiler@sha256:1",
+        "command": ["python", "train.py"],
+        "env": {"EMPTY": ""},
+        "writableVolumes": ["scratch"],
+        "priorityClassName": "low",
+    },
+    remediation={
+        "mode": "PullRequest",
+        "application": {"kind": "Application", "namespace": "argocd", "name": "gpt"},
+        "forge": {"kind": "Gitea", "address": "http://git.example", "secretRef": {"name": "git"}},
+        "repository": "http://git.example/ml/config.git",
+        "branch": "main",
+        "path": "apps/gpt",
+        "coolDown": "1h",
+    },
+    watch={
+        "hang": {"enabled": False, "after": "20m", "gatedAfter": "2h"},
+        "memory": {"enabled": False, "horizon": "6h"},
+        "loss": {"enabled": False, "nonfiniteLosses": 5, "skippedSteps": 64},
+    },
+    suspend=True,
+)
+
+DECODED = BaselineSpec(
+    workload=WorkloadRef("batch/v1", "Job", "training", "gpt", "trainer"),
+    comparable=Comparable("gpt", "H100", 8, 64, 512, 4096, "bf16", {"tp": 8, "pp": 1}),
+    declared=Level(0.46, 1.0, 12000.0),
+    declared_spread=Spread(0.01, 0.004, 0.0, 5),
+    metrics=MetricsSource(
+        address="https://mimir.example/prometheus",
+        secret=SecretRef("m"),
+        ca=SecretRef("ca"),
+        certificate=SecretRef("pair"),
+        tenant="ml",
+        profile="mfu_probe",
+        names={"mfu": "train_mfu"},
+        labels={"pod": "exported_pod"},
+        model_flops_per_token=4.2e10,
+        peak_flops_per_gpu=989e12,
+    ),
+    detection=Detection(0.05, 120.0, 180.0, 240.0, 30.0),
+    watch=Watch(False, 1200.0, 7200.0, False, 21600.0, False, 5, 64),
+    profiling=Profiling(
+        ProfilingMode.OFF,
+        6,
+        0,
+        300.0,
+        "profiler@sha256:1",
+        ("python", "train.py"),
+        {"EMPTY": ""},
+        ("scratch",),
+        "low",
+    ),
+    remediation=Remediation(
+        RemediationMode.PULL_REQUEST,
+        ApplicationRef("Application", "argocd", "gpt"),
+        ForgeKind.GITEA,
+        "http://git.example",
+        SecretRef("git"),
+        "http://git.example/ml/config.git",
+        "main",
+        "apps/gpt",
+        3600.0,
+    ),
+    suspend=True,
+)
+
+
 def test_a_full_spec() -> None:
-    full = body(
-        workload={"apiVersion": "batch/v1", "kind": "Job", "name": "gpt", "container": "trainer"},
-        comparable={
-            "model": "gpt",
-            "gpu": "H100",
-            "gpuCount": 8,
-            "worldSize": 64,
-            "globalBatch": 512,
-            "sequenceLength": 4096,
-            "precision": "bf16",
-            "parallelism": {"tp": 8, "pp": 1},
-        },
-        baseline={
-            "values": {
-                "mfu": 0.46,
-                "stepTimeSeconds": 1,
-                "tokensPerSecondPerGpu": 12000,
-                "spread": {"within": 0.01, "between": 0.004, "slow": 0, "runs": 5},
-            }
-        },
-        metrics={
-            "prometheus": {
-                "address": "https://mimir.example/prometheus/",
-                "tenant": "ml",
-                "secretRef": {"name": "m"},
-                "caSecretRef": {"name": "ca"},
-                "certificateSecretRef": {"name": "pair"},
-            },
-            "modelFlopsPerToken": "4.2e10",
-            "peakFlopsPerGpu": 989e12,
-            "profile": "mfu_probe",
-            "names": {"mfu": "train_mfu"},
-            "labels": {"pod": "exported_pod"},
-        },
-        detection={"tolerance": "5%", "sustain": "2m", "confirm": "3m", "recover": "4m", "warmup": "30s"},
-        profiling={
-            "mode": "Off",
-            "steps": 6,
-            "warmupSteps": 0,
-            "deadline": "5m",
-            "image": "profiler@sha256:1",
-            "command": ["python", "train.py"],
-            "env": {"EMPTY": ""},
-            "writableVolumes": ["scratch"],
-            "priorityClassName": "low",
-        },
-        remediation={
-            "mode": "PullRequest",
-            "application": {"kind": "Application", "namespace": "argocd", "name": "gpt"},
-            "forge": {"kind": "Gitea", "address": "http://git.example", "secretRef": {"name": "git"}},
-            "repository": "http://git.example/ml/config.git",
-            "branch": "main",
-            "path": "apps/gpt",
-            "coolDown": "1h",
-        },
-        watch={
-            "hang": {"enabled": False, "after": "20m", "gatedAfter": "2h"},
-            "memory": {"enabled": False, "horizon": "6h"},
-            "loss": {"enabled": False, "nonfiniteLosses": 5, "skippedSteps": 64},
-        },
-        suspend=True,
-    )
-    assert decode.spec(full) == BaselineSpec(
-        workload=WorkloadRef("batch/v1", "Job", "training", "gpt", "trainer"),
-        comparable=Comparable("gpt", "H100", 8, 64, 512, 4096, "bf16", {"tp": 8, "pp": 1}),
-        declared=Level(0.46, 1.0, 12000.0),
-        declared_spread=Spread(0.01, 0.004, 0.0, 5),
-        metrics=MetricsSource(
-            address="https://mimir.example/prometheus",
-            secret=SecretRef("m"),
-            ca=SecretRef("ca"),
-            certificate=SecretRef("pair"),
-            tenant="ml",
-            profile="mfu_probe",
-            names={"mfu": "train_mfu"},
-            labels={"pod": "exported_pod"},
-            model_flops_per_token=4.2e10,
-            peak_flops_per_gpu=989e12,
-        ),
-        detection=Detection(0.05, 120.0, 180.0, 240.0, 30.0),
-        watch=Watch(False, 1200.0, 7200.0, False, 21600.0, False, 5, 64),
-        profiling=Profiling(
-            ProfilingMode.OFF,
-            6,
-            0,
-            300.0,
-            "profiler@sha256:1",
-            ("python", "train.py"),
-            {"EMPTY": ""},
-            ("scratch",),
-            "low",
-        ),
-        remediation=Remediation(
-            RemediationMode.PULL_REQUEST,
-            ApplicationRef("Application", "argocd", "gpt"),
-            ForgeKind.GITEA,
-            "http://git.example",
-            SecretRef("git"),
-            "http://git.example/ml/config.git",
-            "main",
-            "apps/gpt",
-            3600.0,
-        ),
-        suspend=True,
-    )
+    assert decode.spec(FULL) == DECODED
 
 
 @pytest.mark.parametrize(

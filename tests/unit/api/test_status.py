@@ -151,20 +151,21 @@ def test_a_number_that_json_lacks_is_refused_before_it_is_written() -> None:
         status.encode(Status(judgement=judgement))
 
 
+ACCOUNT = StepAccount(
+    count=10,
+    mean_ns=85_712_345.6,
+    std_ns=412_000.0,
+    parts_ns=dict.fromkeys(PARTS, 0.0) | {"compute": 20_412_345.6, "idleInput": 64_100_000.0, "idleHost": 1_200_000.0},
+    kernels=tuple(KernelTotal(f"kernel{n}", "gemm", 12.0, 1e6) for n in range(60)),
+    ranges_ns={f"range{n}": 1.0 for n in range(200)},
+    warnings=(LONG,) * 30,
+    facts={"loader": "inline", "syncCalls": 3.0},
+)
+
+
 def story() -> Status:
     """A status with everything in it, and prose beyond measure."""
-    account = StepAccount(
-        count=10,
-        mean_ns=85_712_345.6,
-        std_ns=412_000.0,
-        parts_ns=dict.fromkeys(PARTS, 0.0)
-        | {"compute": 20_412_345.6, "idleInput": 64_100_000.0, "idleHost": 1_200_000.0},
-        kernels=tuple(KernelTotal(f"kernel{n}", "gemm", 12.0, 1e6) for n in range(60)),
-        ranges_ns={f"range{n}": 1.0 for n in range(200)},
-        warnings=(LONG,) * 30,
-        facts={"loader": "inline", "syncCalls": 3.0},
-    )
-    profile = ProfileFact("mfu-gpt-small-a1", 1, 1_795_243_260.25, account, hardware=(LONG,) * 30)
+    profile = ProfileFact("mfu-gpt-small-a1", 1, 1_795_243_260.25, ACCOUNT, hardware=(LONG,) * 30)
     incident = Incident(
         id="gpt-small-3f2a91c0-1",
         opened_at=1_795_243_260.25,
