@@ -12,7 +12,8 @@ import yaml
 
 from mfu_operator.adapters.cluster import KubernetesCluster, connect
 from mfu_operator.adapters.metric_names import MetricNames, of_fleet, profiles
-from mfu_operator.adapters.prometheus import PrometheusMetrics, PrometheusSources
+from mfu_operator.adapters.prometheus import PrometheusMetrics, PrometheusSources, dcgm
+from mfu_operator.adapters.prometheus.dcgm import FIELD_NAMES
 from mfu_operator.adapters.scrape import PodMetrics, PodSources
 from mfu_operator.api import decode
 from mfu_operator.api import status as codec
@@ -40,6 +41,11 @@ _OLD_S = 120.0
 
 _MOST_EXAMPLES = 3
 VITALS_LINE = "vitals"
+HARDWARE_LINE = "hardware"
+NO_DCGM = (
+    "no series of dcgm-exporter for these pods: links, throttling, XID and ECC errors are not ruled out; run it with "
+    "DCGM_EXPORTER_KUBERNETES=true, so that pod and namespace (or exported_pod and exported_namespace) are the job's"
+)
 
 
 @click.command("doctor")
@@ -121,9 +127,29 @@ def examined(metrics: PrometheusMetrics, spec: BaselineSpec, now_s: float) -> li
                 break
             continue
         findings.append(_finding(metrics, kind, promql, rows, now_s))
-    if metrics.names.vitals and not any(finding.told.startswith("Prometheus") for finding in findings):
-        findings.append(_vitals(metrics, spec, now_s))
-    return findings
+    if any(finding.told.startswith("Prometheus") for finding in findings):
+        return findings
+    vitals = [_vitals(metrics, spec, now_s)] if metrics.names.vitals else []
+    return [*findings, *vitals, _hardware(metrics, spec, now_s)]
+
+
+def _hardware(metrics: PrometheusMetrics, spec: BaselineSpec, now_s: float) -> Finding:
+    """Links, throttling, errors and activity come in one query, from dcgm-exporter."""
+    promql = metrics.hardware_query([spec.workload])
+    try:
+        gpus = metrics.hardware([spec.workload], now_s).get(spec.workload, ())
+    except MfuError as error:
+        return Finding(HARDWARE_LINE, promql, False, error.reason, error.message)
+    if not gpus:
+        return Finding(HARDWARE_LINE, promql, None, "nothing", NO_DCGM)
+    present = [field for field in FIELD_NAMES if any(getattr(gpu, field) is not None for gpu in gpus)]
+    missing = [field for field in FIELD_NAMES if field not in present]
+    told = f"{len(gpus)} GPU{'s' if len(gpus) > 1 else ''}: {', '.join(FIELD_NAMES[field] for field in present)}"
+    advice = (
+        f"not ruled out: {', '.join(FIELD_NAMES[field] for field in missing)}; add to dcgm-exporter's list of metrics "
+        f"{', '.join(dcgm.name_of(field) for field in missing)}"
+    )
+    return Finding(HARDWARE_LINE, promql, True, told, advice if missing else "")
 
 
 def _vitals(metrics: PrometheusMetrics, spec: BaselineSpec, now_s: float) -> Finding:

@@ -83,3 +83,12 @@ def test_no_series_is_no_reading_and_nan_is_none() -> None:
 def test_what_dcgm_writes_where_it_knows_nothing_is_no_value(name: str, blank: str) -> None:
     """DCGM_INT64_BLANK, DCGM_INT64_NOT_SUPPORTED and DCGM_FP64_BLANK of dcgm_structs.h."""
     assert hardware([(EXPORTED | {"__name__": name}, blank)])[JOB] == ()
+
+
+def test_slices_of_one_gpu_are_told_apart() -> None:
+    rows = [(EXPORTED | {"__name__": "DCGM_FI_PROF_SM_ACTIVE", "GPU_I_ID": each}, f"0.{each}") for each in ("7", "8")]
+    found = hardware(rows)[JOB]
+    assert [(each.gpu, each.sm_active) for each in found] == [
+        ("NVIDIA H200 0 slice 7", 0.7),
+        ("NVIDIA H200 0 slice 8", 0.8),
+    ]

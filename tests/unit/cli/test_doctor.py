@@ -84,6 +84,30 @@ def test_memory_and_losses_are_one_line_that_says_what_is_not_watched() -> None:
     assert "not watched: memoryAllocated, memoryReserved" in found.advice
 
 
+GPU = {"Hostname": "node-1", "gpu": "0", "modelName": "NVIDIA H200", "exported_namespace": "team-a"}
+
+
+def test_hardware_is_one_line_that_says_what_dcgm_s_exporter_does_not_export() -> None:
+    def rows(promql: str) -> Rows:
+        gpu = GPU | {"exported_pod": "gpt-abc"}
+        names = ("DCGM_FI_DEV_XID_ERROR", "DCGM_FI_PROF_SM_UTIL_RATIO")
+        return [(gpu | {"__name__": name}, "0") for name in names] if "DCGM" in promql else []
+
+    found = findings(rows)["hardware"]
+    assert found.ok
+    assert found.told == "1 GPU: XID errors, SM activity"
+    assert "exported_pod=~" in found.query
+    assert "not ruled out: link generation, its maximum, " in found.advice
+    assert "DCGM_FI_DEV_PCIE_LINK_GEN, DCGM_FI_DEV_PCIE_MAX_LINK_GEN, " in found.advice
+    assert "XID" not in found.advice
+
+
+def test_without_dcgm_hardware_is_said_not_to_be_ruled_out() -> None:
+    found = findings(lambda promql: [])["hardware"]
+    assert (found.ok, found.told) == (None, "nothing")
+    assert "no series of dcgm-exporter for these pods" in found.advice
+
+
 def test_a_tls_failure_is_told_with_what_to_change() -> None:
     def handle(request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("refused") from ssl.SSLError(1, "[SSL: TLSV13_ALERT_CERTIFICATE_REQUIRED] no")

@@ -23,6 +23,19 @@ _FIELDS = {
 """The exporter's metric → the reading's field. Fields 237, 235, 238, 236, 112, 230, 311, 1002 and 1004, under their
 names until DCGM 4.5 and since; the fields of links, clocks and ECC kept theirs."""
 
+FIELD_NAMES = {
+    "link_generation": "link generation",
+    "link_max_generation": "its maximum",
+    "link_width": "link width",
+    "link_max_width": "its maximum",
+    "throttle_bits": "throttling",
+    "xid": "XID errors",
+    "ecc_errors": "ECC errors",
+    "sm_active": "SM activity",
+    "tensor_active": "tensor activity",
+}
+"""The reading's fields in words."""
+
 _RATIOS = frozenset({"sm_active", "tensor_active"})
 
 _BLANK = 2.0**47
@@ -39,6 +52,11 @@ def query(namespaces: str, names: str) -> str:
     return " or ".join(
         f'{{__name__=~"{fields}",{namespace}=~"{namespaces}",{pod}=~"({names})-.*"}}' for namespace, pod in _LABELS
     )
+
+
+def name_of(field: str) -> str:
+    """The exporter's metric for a reading's field, by its first name, which every version accepts in its list."""
+    return next(name for name, each in _FIELDS.items() if each == field)
 
 
 def pod_of(labels: Mapping[str, str]) -> tuple[str, str]:
@@ -58,5 +76,7 @@ def readings(rows: Iterable[tuple[Mapping[str, str], float]]) -> tuple[HardwareR
             continue
         node = labels.get("Hostname") or labels.get("hostname") or labels.get("node") or labels.get("instance", "")
         name = f"{labels.get('modelName', 'GPU')} {labels.get('gpu', '?')}"
+        if labels.get("GPU_I_ID"):
+            name += f" slice {labels['GPU_I_ID']}"
         gpus.setdefault((node, name), {})[field] = value if field in _RATIOS else int(value)
     return tuple(HardwareReading(node=node, gpu=gpu, **fields) for (node, gpu), fields in sorted(gpus.items()))

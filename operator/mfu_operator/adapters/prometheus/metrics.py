@@ -77,8 +77,7 @@ class PrometheusMetrics:
         rows: dict[WorkloadRef, list[tuple[Mapping[str, str], float]]] = {}
         for start in range(0, len(workloads), CHUNK):
             chunk = workloads[start : start + CHUNK]
-            asked = dcgm.query(alternatives({w.namespace for w in chunk}), alternatives({w.name for w in chunk}))
-            for labels, value in self.query(asked, now_s):
+            for labels, value in self.query(self.hardware_query(chunk), now_s):
                 owner = by_prefix(by_name, *dcgm.pod_of(labels))
                 if owner is not None:
                     rows.setdefault(owner, []).append((labels, value))
@@ -127,6 +126,10 @@ class PrometheusMetrics:
     def vitals_query(self, workloads: Sequence[WorkloadRef]) -> str:
         """The query for the vitals of workloads that fit into one chunk."""
         return promql.vitals_query(workloads, self.names)
+
+    def hardware_query(self, workloads: Sequence[WorkloadRef]) -> str:
+        """The query for the GPUs of workloads that fit into one chunk."""
+        return dcgm.query(alternatives({w.namespace for w in workloads}), alternatives({w.name for w in workloads}))
 
     def query(self, asked: str, now_s: float) -> list[tuple[Mapping[str, str], float]]:
         """The instant vector of one query in PromQL, as (labels, value)."""
