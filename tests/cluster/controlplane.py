@@ -46,8 +46,8 @@ class ApiServer:
         )
 
     def stop(self) -> None:
-        """Stop the API server."""
-        self._process.stop()
+        """Stop the API server, which would wait for its clients' connections: what it has to keep is in etcd."""
+        self._process.stop(timeout_s=2.0)
 
     def _flags(self, etcd: Etcd) -> list[str]:
         layout = self._layout
