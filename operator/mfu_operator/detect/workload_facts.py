@@ -17,10 +17,18 @@ from mfu_operator.model.workload import Workload
 
 _GPU_RESOURCE = re.compile(r"^(nvidia\.com/(gpu|mig-.+)|amd\.com/gpu|gpu\.intel\.com/.+)$")
 _MIG = "nvidia.com/mig-"
-_GPU_NODE_LABELS = ("nvidia.com/gpu.product", "cloud.google.com/gke-accelerator")
+_GPU_NODE_LABELS = (
+    "nvidia.com/gpu.product",
+    "amd.com/gpu.product-name",
+    "cloud.google.com/gke-accelerator",
+    "karpenter.k8s.aws/instance-gpu-name",
+)
 _PREFIX = f"{GROUP}/"
 _AXES = ("tp", "pp", "cp", "ep")
-_COUNTS = ("global_batch", "sequence_length", "world_size", "ranks_per_pod")
+_PARTS = ("ranks_per_pod", "batch_per_rank", "accumulated_batches")
+"""What world size and batch are counted from."""
+
+_COUNTS = ("global_batch", "sequence_length", "world_size", *_PARTS)
 _KEY = re.compile(r"^[+~]*(?:--?)?([A-Za-z_][\w.-]*)(?:=(.*))?$", re.DOTALL)
 _ELSEWHERE = frozenset({"eval", "evaluation", "val", "valid", "validation", "test", "inference", "matmul"})
 """Parts of a dotted key that make it an option of something else than the training step."""
@@ -42,9 +50,12 @@ def facts_of(workload: Workload, container: str | None = None) -> dict[str, str]
     facts.update(_of_options(_container(template, container)))
     if workload.pod_count is not None:
         facts["pods"] = str(workload.pod_count)
-        if "ranks_per_pod" in facts and "world_size" not in facts:
-            facts["world_size"] = str(workload.pod_count * int(facts["ranks_per_pod"]))
-    facts.pop("ranks_per_pod", None)
+    parts = {part: int(facts.pop(part)) for part in _PARTS if part in facts}
+    if "ranks_per_pod" in parts and workload.pod_count is not None:
+        facts.setdefault("world_size", str(workload.pod_count * parts["ranks_per_pod"]))
+    if "batch_per_rank" in parts and "world_size" in facts:
+        batch = parts["batch_per_rank"] * parts.get("accumulated_batches", 1) * int(facts["world_size"])
+        facts.setdefault("global_batch", str(batch))
     for marks in (metadata.get("annotations"), metadata.get("labels"), workload.annotations, workload.labels):
         facts.update(_of_marks(marks or {}))
     return facts

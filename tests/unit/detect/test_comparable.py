@@ -100,6 +100,8 @@ def command(*words: str) -> Workload:
         (command("python", "train.py", "--seq-length", "8192"), "sequence length 8192 instead of 4096"),
         (command("python", "train.py", "--fp16"), "precision fp16 instead of bf16"),
         (command("sh", "-c", "python train.py ++trainer.precision=16-mixed"), "precision 16-mixed instead of bf16"),
+        (command("train", "--training.mixed_precision_param=float32"), "precision float32 instead of bf16"),
+        (command("run_clm.py", "--block_size", "8192"), "sequence length 8192 instead of 4096"),
         (command("train", "--tensor-model-parallel-size", "4"), "tp parallelism 4 instead of 2"),
         (command("train", "--parallelism.pipeline_parallel_degree=8"), "pp parallelism 8 instead of 4"),
     ],
@@ -130,6 +132,18 @@ def test_a_precision_that_is_known_by_any_name_is_compared(written: str) -> None
     assert told_by(command("train", f"--model.precision={written}")) == (f"precision {written} instead of bf16",)
 
 
+@pytest.mark.parametrize(
+    ("label", "value"),
+    [
+        ("amd.com/gpu.product-name", "AMD_Instinct_MI300X_OAM"),
+        ("cloud.google.com/gke-accelerator", "nvidia-tesla-a100"),
+        ("karpenter.k8s.aws/instance-gpu-name", "a100"),
+    ],
+)
+def test_the_gpu_is_read_from_the_labels_of_every_cloud(label: str, value: str) -> None:
+    assert told_by(workload({"spec": {"nodeSelector": {label: value}}})) == (f"GPU {value} instead of H100",)
+
+
 def test_the_gpu_is_read_from_the_node_affinity() -> None:
     terms = [{"matchExpressions": [{"key": "nvidia.com/gpu.product", "operator": "In", "values": ["NVIDIA-L40S"]}]}]
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
@@ -139,6 +153,14 @@ def test_the_gpu_is_read_from_the_node_affinity() -> None:
 def test_ranks_are_pods_times_processes_where_the_command_says_so() -> None:
     pod = template(8, args=["--nproc-per-node", "4", "train.py"])
     assert told_by(workload(pod, pod_count=8)) == ("world size 32 instead of 64",)
+
+
+def test_the_batch_of_a_trainer_is_counted_from_its_parts() -> None:
+    words = ["--nproc_per_node=8", "train.py", "--per_device_train_batch_size", "4", "--gradient_accumulation_steps=2"]
+    assert facts_of(workload(template(8, args=words), pod_count=2))["global_batch"] == "128"
+    once = facts_of(workload(template(8, args=words[:-1]), pod_count=2))
+    assert once["global_batch"] == "64"
+    assert "global_batch" not in facts_of(workload(template(8, args=words[1:])))
 
 
 def test_environment_variables_of_the_training_container_are_options_too() -> None:
