@@ -40,9 +40,10 @@ unit: $(INSTALLED) ## The tests that need no cluster
 e2e: $(INSTALLED) ## The tests on the real cluster
 	@$(BIN)/python -m pytest -q -m cluster
 
-generate: $(INSTALLED) ## Write what is derived from other files (the copies of the CRD and of the GPU peaks)
+generate: $(INSTALLED) ## Write what is derived from other files (the copies of the CRD and of the GPU peaks, a picture)
 	@cp crds/trainingbaseline.yaml charts/mfu-operator/crds/trainingbaseline.yaml
 	@cp operator/mfu_probe/gpu_peaks.tsv operator/mfu_operator/detect/gpu_peaks.tsv
+	@$(BIN)/python -m tests.docs.picture
 
 lock: $(INSTALLED) ## Pin the Python packages again, with hashes
 	@$(BIN)/python -m piptools compile -q --generate-hashes --no-annotate --no-header --allow-unsafe --strip-extras --no-emit-index-url --no-emit-find-links -o operator/requirements.lock pyproject.toml

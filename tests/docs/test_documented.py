@@ -14,6 +14,7 @@ from mfu_operator.model.vitals import Ailment
 from mfu_operator.reconcile.symptoms import CONDITIONS
 from mfu_operator.trace.causes import CAUSES
 from tests.charts.test_chart import exported
+from tests.docs.picture import PICTURE, made
 from tests.docs.reasons import event_reasons, given_reasons, observed_causes
 
 ROOT = Path(__file__).parents[2]
@@ -165,3 +166,8 @@ def test_every_metric_profile_is_documented_with_what_carries_it_and_its_sources
 def test_every_kind_of_metric_is_documented() -> None:
     page = (ROOT / "operator" / "METRICS.md").read_text()
     assert [kind for kind in KINDS if f"`{kind}`" not in page] == []
+
+
+def test_the_picture_of_a_replay_is_what_the_command_draws() -> None:
+    assert PICTURE.read_text() == made(), "python -m tests.docs.picture writes it"
+    assert f"]({PICTURE.relative_to(ROOT)})" in README

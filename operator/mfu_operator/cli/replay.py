@@ -4,7 +4,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,14 +15,14 @@ import yaml
 from mfu_operator.adapters.prometheus import PrometheusMetrics, PrometheusSources
 from mfu_operator.api import decode
 from mfu_operator.api.quantities import duration_s
-from mfu_operator.cli.chart import Chart, png, svg
 from mfu_operator.cli.history import History, read_csv
+from mfu_operator.cli.picture import Chart, Loss, png, svg
 from mfu_operator.detect.cleaning import STRENGTH, level_of
 from mfu_operator.detect.record import record_first
 from mfu_operator.detect.replay import Replay, Said, replay
 from mfu_operator.detect.statistics import UNKNOWN_SPREAD, tolerance_of
 from mfu_operator.detect.utilisation import with_mfu
-from mfu_operator.detect.words import duration, name_of, per_cent, quantity
+from mfu_operator.detect.words import bare, duration, name_of, per_cent, quantity
 from mfu_operator.errors import Stall, Unreadable
 from mfu_operator.model.baseline import Baseline, BaselineSpec, Level, MetricsSource, Provenance, Signal
 from mfu_operator.ports import Credentials
@@ -237,18 +237,33 @@ def _chart(story: Story) -> Chart:
     assert level is not None
     keeps = 1 - tolerance.ratio
     limit = level / keeps if story.signal is Signal.STEP_TIME else level * keeps
+    unit = quantity(story.signal, level).removeprefix(bare(story.signal, level)).strip()
     return Chart(
-        title=f"{story.spec.workload.name}: {name_of(story.signal)}, baseline {quantity(story.signal, level)}, "
-        f"tolerance {per_cent(tolerance.ratio)}",
+        title=f"{story.spec.workload.name}: {name_of(story.signal)}{f' ({unit})' if unit else ''}",
         points=[
             (reading.time_s, reading.values[story.signal])
             for reading in story.history.readings
             if story.signal in reading.values
         ],
         level=level,
+        level_text=f"baseline {bare(story.signal, level)}",
         limit=limit,
+        limit_text=f"{per_cent(tolerance.ratio)} slower",
         gates=[(span.start_s, span.end_s, str(span.gate)) for span in story.replayed.gated],
         events=[(said.time_s, said.event) for said in story.replayed.said],
-        onsets=[said.onset_s for said in story.replayed.said if said.event == "Regressed" and said.onset_s is not None],
+        losses=list(_losses(story)),
         dated=story.history.dated,
     )
+
+
+def _losses(story: Story) -> Iterator[Loss]:
+    """From onset to recovery; a loss that grew is one from the onset of what it grew to."""
+    onset_s: float | None = None
+    for said in story.replayed.said:
+        if said.event in ("Regressed", "Confirmed") and said.onset_s is not None:
+            onset_s = said.onset_s
+        elif said.event == "Recovered" and onset_s is not None:
+            yield Loss(onset_s, said.time_s)
+            onset_s = None
+    if onset_s is not None:
+        yield Loss(onset_s, story.history.readings[-1].time_s)
