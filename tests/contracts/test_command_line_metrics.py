@@ -10,7 +10,9 @@ from click.testing import CliRunner
 
 from mfu_operator.cli.doctor import doctor_command
 from mfu_operator.cli.replay import replay_command
-from tests.support.prometheus_server import NEEDS_PROMETHEUS, sample, serving
+from mfu_operator.errors import MfuError
+from tests.support.certificates import Authority
+from tests.support.prometheus_server import NEEDS_PROMETHEUS, Guard, sample, serving
 
 MANIFEST = """
 apiVersion: mfu-operator.io/v1alpha1
@@ -26,21 +28,47 @@ TARGET = {"namespace": "team-a", "job_name": "gpt", "pod": "gpt-abcde", "instanc
 HOUR = 3600.0
 
 
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Two hours of a job that became 12 % slower an hour ago."""
+PASSWORD = "reading"
+PASSWORD_BCRYPT = "$2b$04$abcdefghijklmnopqrstuunlU.WldpuNAbnWBAkfWLvuSdDznuaLO"
+
+
+def two_hours() -> list[tuple[str, str, list[str]]]:
+    """Of a job that became 12 % slower an hour ago."""
     end_s = time.time()
     times = [end_s - 2 * HOUR + 15.0 * index for index in range(480)]
     mfu = [sample("mfu_probe_mfu_ratio", TARGET, 0.46 if t < end_s - HOUR else 0.405, t) for t in times]
     steps = [sample("mfu_probe_steps_total", TARGET, float(10 * index), t) for index, t in enumerate(times)]
     info = [sample("mfu_probe_info", TARGET | {"model": "gpt", "global_batch": "512"}, 1.0, t) for t in times]
-    families = [
+    return [
         ("mfu_probe_mfu_ratio", "gauge", mfu),
         ("mfu_probe_steps", "counter", steps),
         ("mfu_probe_info", "gauge", info),
     ]
-    with serving(families, tmp_path_factory.mktemp("prometheus")) as url:
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Anybody may ask."""
+    with serving(two_hours(), tmp_path_factory.mktemp("prometheus")) as url:
         yield url
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """Behind a private authority, a client certificate, a user and a password: the address, and a folder with them."""
+    authority = Authority(tmp_path_factory.mktemp("authority"))
+    client, folder = authority.issue("client"), tmp_path_factory.mktemp("credentials")
+    for name, content in (
+        ("username", "operator"),
+        ("password", PASSWORD),
+        ("ca.crt", authority.certificate.read_text()),
+        ("tls.crt", client.certificate.read_text()),
+        ("tls.key", client.key.read_text()),
+    ):
+        (folder / name).write_text(content)
+    guard = Guard(authority.issue("server"), authority.certificate, "operator", PASSWORD_BCRYPT)
+    with serving(two_hours(), tmp_path_factory.mktemp("guarded"), guard) as url:
+        yield url, folder
 
 
 @pytest.fixture
@@ -57,6 +85,16 @@ def test_replay_reads_the_jobs_history(address: str, manifest: str) -> None:
     assert [event["event"] for event in told["events"]] == ["Regressed", "Confirmed"]
     assert told["events"][0]["drop"] == pytest.approx(1 - 0.405 / 0.46, abs=1e-4)
     assert told["summary"]["readings"] == 480
+
+
+def test_replay_and_doctor_show_a_guarded_server_what_a_folder_holds(guarded: tuple[str, Path], manifest: str) -> None:
+    url, folder = guarded
+    asked = ["--baseline", manifest, "--prometheus", url, "--credentials", str(folder)]
+    told = CliRunner().invoke(replay_command, [*asked, "--since", "3h", "-o", "json"], catch_exceptions=False)
+    assert json.loads(told.output)["summary"]["readings"] == 480
+    assert "ok  mfu" in CliRunner().invoke(doctor_command, asked, catch_exceptions=False).output
+    with pytest.raises(MfuError):
+        CliRunner().invoke(replay_command, asked[:4], catch_exceptions=False)
 
 
 def test_doctor_tells_what_came_back_and_what_differs(address: str, manifest: str) -> None:

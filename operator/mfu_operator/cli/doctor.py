@@ -1,9 +1,7 @@
 """`kubectl mfu doctor`: for each signal of a baseline, which query is sent, what comes back, and what to change."""
 
-import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,7 @@ import yaml
 
 from mfu_operator.adapters.cluster import KubernetesCluster, connect
 from mfu_operator.adapters.metric_names import MetricNames, of_fleet, profiles
-from mfu_operator.adapters.prometheus import PrometheusMetrics, PrometheusSources, dcgm
+from mfu_operator.adapters.prometheus import PrometheusMetrics, dcgm
 from mfu_operator.adapters.prometheus.dcgm import FIELD_NAMES
 from mfu_operator.adapters.scrape import PodMetrics, PodSources
 from mfu_operator.api import decode
@@ -21,6 +19,7 @@ from mfu_operator.api.decode import MOST_MFU
 from mfu_operator.cli import baselines
 from mfu_operator.cli.doctor_pods import examined_pods, through
 from mfu_operator.cli.findings import PERCENTAGE, WITHOUT, Finding
+from mfu_operator.cli.source import Asked, opened, prometheus_options
 from mfu_operator.detect.comparable import differences
 from mfu_operator.detect.samples import INFO, MFU, PHASE, SCRAPED_AT, STEP_TIME, THROUGHPUT
 from mfu_operator.detect.utilisation import mfu_problem, peak_flops, with_mfu
@@ -29,13 +28,10 @@ from mfu_operator.detect.workload_facts import facts_of
 from mfu_operator.errors import MfuError, Unreadable
 from mfu_operator.model.baseline import BaselineSpec, MetricsSource, Signal
 from mfu_operator.model.series import Reading
-from mfu_operator.ports import Credentials
 from mfu_operator.reconcile.level import as_recorded
-from mfu_operator.runtime.perform import source_credentials
-from mfu_operator.runtime.wiring import fleet_of, own_credentials
+from mfu_operator.runtime.wiring import fleet_of
 from mfu_operator.settings import from_environment
 
-_TOKEN_VARIABLE = "MFU_PROMETHEUS_TOKEN"
 _OLD_S = 120.0
 """Two scrapes of the slowest common interval, 60 s."""
 
@@ -53,19 +49,18 @@ NO_DCGM = (
 @click.option("-n", "--namespace", help="The baseline's namespace; default: that of the current context.")
 @click.option("--baseline", "manifest", type=click.Path(exists=True, dir_okay=False, path_type=Path),
               help="A manifest instead of NAME.")  # fmt: skip
-@click.option("--prometheus", metavar="URL",
-              help=f"Ask there, as seen from here (port-forward); bearer token: {_TOKEN_VARIABLE}.")  # fmt: skip
-def doctor_command(name: str | None, namespace: str | None, manifest: Path | None, prometheus: str | None) -> None:
+@prometheus_options("Ask there, as seen from here (port-forward).")
+def doctor_command(name: str | None, namespace: str | None, manifest: Path | None, asked: Asked) -> None:
     """Ask for every signal of a baseline as the operator does, and say what to change."""
     if (name is None) == (manifest is None):
         raise click.UsageError("give either NAME or --baseline FILE")
     body = baselines.one(namespace, name) if name else _manifest(manifest)
     spec = as_recorded(decode.spec(body), codec.decode(body.get("status")).baseline)
     fleet = fleet_of(from_environment())
-    if spec.metrics.pods is not None and prometheus is None:
+    if spec.metrics.pods is not None and asked.address is None:
         found, readings = _ask_pods(spec, fleet)
     else:
-        found, readings = _ask_prometheus(spec, fleet, prometheus)
+        found, readings = _ask_prometheus(spec, fleet, asked)
     for finding in found:
         print(finding)
     facts = _facts(spec) if name else {}
@@ -82,13 +77,8 @@ def _ask_pods(spec: BaselineSpec, fleet: MetricsSource) -> tuple[list[Finding], 
     return found, metrics.latest([spec.workload], time.time()).get(spec.workload, ())
 
 
-def _ask_prometheus(
-    spec: BaselineSpec, fleet: MetricsSource, address: str | None
-) -> tuple[list[Finding], Sequence[Reading]]:
-    source = replace(spec.metrics, address=address or spec.metrics.address)
-    own = own_credentials(from_environment())
-    metrics = PrometheusSources(fleet, own).open(source, _credentials(spec))
-    assert isinstance(metrics, PrometheusMetrics)
+def _ask_prometheus(spec: BaselineSpec, fleet: MetricsSource, asked: Asked) -> tuple[list[Finding], Sequence[Reading]]:
+    metrics = opened(spec, fleet, asked)
     _head(spec, fleet, metrics.address)
     now_s = time.time()
     found = examined(metrics, spec, now_s)
@@ -258,11 +248,3 @@ def _manifest(path: Path | None) -> Mapping[str, Any]:
     if not isinstance(body, Mapping):
         raise Unreadable("UnreadableBaseline", f"{path}: not a TrainingBaseline manifest")
     return {**body, "metadata": {"namespace": "default", **(body.get("metadata") or {})}}
-
-
-def _credentials(spec: BaselineSpec) -> Credentials | None:
-    source, token = spec.metrics, os.environ.get(_TOKEN_VARIABLE)
-    if not any((source.secret, source.ca, source.certificate)):
-        return Credentials(password=token) if token else None
-    found = source_credentials(KubernetesCluster(connect()), spec.workload.namespace, source)
-    return replace(found or Credentials(), username=None, password=token) if token else found

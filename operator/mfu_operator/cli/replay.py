@@ -1,22 +1,21 @@
 """`kubectl mfu replay`: what the operator would have said about a series, and when."""
 
 import json
-import os
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 import yaml
 
-from mfu_operator.adapters.prometheus import PrometheusMetrics, PrometheusSources
 from mfu_operator.api import decode
 from mfu_operator.api.quantities import duration_s
 from mfu_operator.cli.history import History, read_csv
 from mfu_operator.cli.picture import Chart, Loss, png, svg
+from mfu_operator.cli.source import Asked, opened, prometheus_options
 from mfu_operator.detect.cleaning import STRENGTH, level_of
 from mfu_operator.detect.record import record_first
 from mfu_operator.detect.replay import Replay, Said, replay
@@ -24,8 +23,9 @@ from mfu_operator.detect.statistics import UNKNOWN_SPREAD, tolerance_of
 from mfu_operator.detect.utilisation import with_mfu
 from mfu_operator.detect.words import bare, duration, name_of, per_cent, quantity
 from mfu_operator.errors import Stall, Unreadable
-from mfu_operator.model.baseline import Baseline, BaselineSpec, Level, MetricsSource, Provenance, Signal
-from mfu_operator.ports import Credentials
+from mfu_operator.model.baseline import Baseline, BaselineSpec, Level, Provenance, Signal
+from mfu_operator.runtime.wiring import fleet_of
+from mfu_operator.settings import from_environment
 
 _SIGNALS = {"mfu": Signal.MFU, "throughput": Signal.THROUGHPUT, "step-time": Signal.STEP_TIME}
 _EVENTS = ("Regressed", "Confirmed", "Recovered", "NoData")
@@ -36,8 +36,6 @@ _FINEST_S = 15.0
 
 _MOST_POINTS = 10_000
 """Prometheus refuses a range query of more than 11,000 points of a series."""
-
-_TOKEN_VARIABLE = "MFU_PROMETHEUS_TOKEN"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +58,7 @@ class Story:
               help="What the values are; default: the strongest that the baseline declares.")  # fmt: skip
 @click.option("--record", metavar="DURATION",
               help='Take the level from the first hours of the series instead ("3h").')  # fmt: skip
-@click.option("--prometheus", metavar="URL",
-              help=f"Read the workload's history there (bearer token: {_TOKEN_VARIABLE}).")  # fmt: skip
+@prometheus_options("Read the workload's history there.")
 @click.option("--since", default="24h", show_default=True, metavar="DURATION", help='With --prometheus ("30d", "36h").')
 @click.option("-o", "--output", "output", type=click.Choice(["text", "json", "svg", "png"]), default="text",
               show_default=True, help="What to print or draw.")  # fmt: skip
@@ -70,7 +67,7 @@ def replay_command(
     manifest: Path,
     signal: str | None,
     record: str | None,
-    prometheus: str | None,
+    asked: Asked,
     since: str,
     output: str,
 ) -> None:
@@ -79,15 +76,14 @@ def replay_command(
     SERIES is a CSV file with the columns time (RFC 3339, Unix seconds, or seconds from the start), value and,
     optionally, phase (starting, running, checkpoint, evaluation, paused).
     """
-    if (series is None) == (prometheus is None):
+    if (series is None) == (asked.address is None):
         raise click.UsageError("give either SERIES.csv or --prometheus URL")
+    if series is not None and (asked.tenant or asked.folder):
+        raise click.UsageError("--tenant and --credentials are for --prometheus URL")
     spec = _spec(manifest)
     recorded_s = _span_s(record) if record else None
     chosen = _SIGNALS[signal] if signal else _strongest(spec)
-    if series is not None:
-        history = read_csv(series, chosen)
-    else:
-        history = _from_prometheus(spec, str(prometheus), _span_s(since), chosen)
+    history = _from_prometheus(spec, asked, _span_s(since)) if series is None else read_csv(series, chosen)
     story = _told(spec, history, chosen, recorded_s)
     if output == "json":
         print(json.dumps(_as_json(story), indent=2, allow_nan=False))
@@ -124,18 +120,15 @@ def _strongest(spec: BaselineSpec) -> Signal:
     return next((signal for signal in STRENGTH if level_of(declared, signal) is not None), Signal.MFU)
 
 
-def _from_prometheus(spec: BaselineSpec, address: str, span_s: float, signal: Signal) -> History:
-    token = os.environ.get(_TOKEN_VARIABLE)
-    source = replace(spec.metrics, address=address)
-    metrics = PrometheusSources(MetricsSource()).open(source, Credentials(password=token) if token else None)
-    assert isinstance(metrics, PrometheusMetrics)
+def _from_prometheus(spec: BaselineSpec, asked: Asked, span_s: float) -> History:
+    metrics = opened(spec, fleet_of(from_environment()), asked)
     now_s = time.time()
     step_s = max(_FINEST_S, span_s / _MOST_POINTS)
     readings = metrics.history([spec.workload], now_s - span_s, now_s, step_s).get(spec.workload, ())
     if not readings:
         raise Unreadable(
             "NoSeries",
-            f"{address} has no series of {spec.workload.kind} {spec.workload.namespace}/{spec.workload.name}; "
+            f"{metrics.address} has no series of {spec.workload.kind} {spec.workload.namespace}/{spec.workload.name}; "
             "`kubectl mfu doctor` shows each query",
         )
     return History(tuple(with_mfu(reading, spec) for reading in readings), dated=True)

@@ -3,8 +3,10 @@ import math
 import struct
 import xml.etree.ElementTree as ElementTree
 import zlib
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
 from pathlib import Path
+from typing import ClassVar
 
 import jsonschema
 import pytest
@@ -17,6 +19,7 @@ from mfu_operator.cli.replay import replay_command
 from mfu_operator.errors import MfuError, Unreadable
 from mfu_operator.model.baseline import Signal
 from mfu_operator.model.series import Phase
+from tests.support.loopback import running
 
 SVG = "{http://www.w3.org/2000/svg}"
 MANIFEST = """
@@ -227,6 +230,73 @@ def test_a_signal_that_the_baseline_does_not_declare_is_refused_with_the_remedy(
 
 def test_either_a_file_or_an_address_is_needed(manifest: Path) -> None:
     result = CliRunner().invoke(replay_command, ["--baseline", str(manifest)])
+    assert result.exit_code == 2
+    assert "--prometheus" in result.output
+
+
+class _Api(BaseHTTPRequestHandler):
+    """A Prometheus API without any series, which notes what it was shown."""
+
+    seen: ClassVar[list[tuple[str | None, str | None]]] = []
+
+    def do_GET(self) -> None:
+        """Answer any query with nothing."""
+        self.seen.append((self.headers.get("Authorization"), self.headers.get("X-Scope-OrgID")))
+        body = b'{"status": "success", "data": {"resultType": "matrix", "result": []}}'
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_POST(self) -> None:
+        """The same."""
+        self.do_GET()
+
+    def log_message(self, *_: object) -> None:
+        """Nobody reads it."""
+
+
+@pytest.mark.parametrize(
+    ("files", "environment", "sent"),
+    [
+        ({"token": "abc"}, {}, "Bearer abc"),
+        ({"username": "reader", "password": "pass"}, {}, "Basic cmVhZGVyOnBhc3M="),
+        ({}, {"MFU_PROMETHEUS_TOKEN": "from-outside"}, "Bearer from-outside"),
+    ],
+)
+def test_a_prometheus_is_shown_the_tenant_and_what_the_folder_or_the_environment_holds(
+    tmp_path: Path,
+    manifest: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    files: dict[str, str],
+    environment: dict[str, str],
+    sent: str,
+) -> None:
+    folder = tmp_path / "credentials"
+    folder.mkdir()
+    for name, content in files.items():
+        (folder / name).write_text(content)
+    for name, content in environment.items():
+        monkeypatch.setenv(name, content)
+    _Api.seen.clear()
+    with running(ThreadingHTTPServer(("127.0.0.1", 0), _Api)) as port, pytest.raises(MfuError, match="has no series"):
+        ran(
+            "--baseline",
+            manifest,
+            "--prometheus",
+            f"http://127.0.0.1:{port}",
+            "--tenant",
+            "team-a",
+            "--credentials",
+            folder,
+        )
+    assert set(_Api.seen) == {(sent, "team-a")}
+
+
+def test_credentials_and_a_file_are_not_for_each_other(tmp_path: Path, manifest: Path) -> None:
+    arguments = [str(written(tmp_path, [0.0])), "--baseline", str(manifest), "--tenant", "team-a"]
+    result = CliRunner().invoke(replay_command, arguments)
     assert result.exit_code == 2
     assert "--prometheus" in result.output
 

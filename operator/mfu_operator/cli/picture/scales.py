@@ -83,7 +83,7 @@ def _date(time_s: float, step_s: float) -> str:
 
 
 def _elapsed(time_s: float, step_s: float) -> str:
-    for unit_s, name in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min")):
-        if step_s >= unit_s:
+    for from_s, unit_s, name in ((_DAY, _DAY, "d"), (_HOUR / 2, _HOUR, "h"), (_MINUTE, _MINUTE, "min")):
+        if step_s >= from_s:
             return f"{time_s / unit_s:g} {name}"
     return f"{time_s:g} s"
