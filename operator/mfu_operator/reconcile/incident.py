@@ -152,7 +152,7 @@ def confirm(world: World) -> Step | None:
     incident, judgement = opened(world), world.judgement
     if incident.confirmed_at is not None or judgement is None or not judgement.confirmed:
         return None
-    if world.now_s <= incident.opened_at:
+    if world.now_s <= incident.opened_at or judgement.verdict is Verdict.NOT_COMPARABLE:
         return None
     confirmed = replace(
         incident,
@@ -179,6 +179,9 @@ def propose(world: World) -> Step | None:
     incident = opened(world)
     if not _wants_proposal(world, incident) or incident.confirmed_at is None:
         return None
+    judgement = world.judgement
+    if judgement is not None and judgement.verdict is Verdict.NOT_COMPARABLE:
+        raise Wait(judgement.reason, judgement.message)
     if world.source_problem is not None:
         raise world.source_problem
     if world.source is None:

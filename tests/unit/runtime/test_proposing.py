@@ -7,6 +7,7 @@ import pytest
 
 from mfu_operator.errors import AskPerson, MfuError, Retry, Stall
 from mfu_operator.model.baseline import ApplicationRef, Remediation, RemediationMode, SecretRef
+from mfu_operator.model.verdict import Verdict
 from tests.support import worlds
 from tests.support.hands_double import APPLICATION, Stage
 
@@ -33,6 +34,39 @@ def test_a_repository_or_forge_that_fails_is_told_and_tried_again(stage: Stage, 
     stage.tick()
     assert stage.condition("ProposalFailed") is None
     assert stage.condition("Stalled") is None
+    assert len(stage.forge.pulls) == 1
+
+
+def incomparable(stage: Stage) -> None:
+    """The batch is changed while the incident is open."""
+    assert stage.sweep.says is not None
+    told = {"reason": "ConfigurationDiffers", "message": "not the baseline's job: global batch 512 instead of 256"}
+    stage.sweep.says = replace(stage.sweep.says, verdict=Verdict.NOT_COMPARABLE, **told)
+
+
+def test_a_loss_is_not_confirmed_while_the_run_is_not_the_baselines(stage: Stage) -> None:
+    stage.regress()
+    slow = stage.sweep.says
+    incomparable(stage)
+    stage.ticks(10)
+    assert (stage.forge.pulls, stage.repository.branches, stage.incident.confirmed_at) == ([], {}, None)
+    stage.sweep.says = slow
+    stage.ticks(2)
+    assert len(stage.forge.pulls) == 1
+
+
+def test_a_loss_that_was_confirmed_before_waits_until_the_run_is_comparable_again(stage: Stage) -> None:
+    stage.regress()
+    stage.repository.fails = Retry("RepositoryUnreachable", "the host does not answer")
+    stage.tick()
+    assert stage.incident.confirmed_at is not None
+    slow, stage.repository.fails = stage.sweep.says, None
+    incomparable(stage)
+    stage.ticks(10)
+    assert stage.forge.pulls == []
+    assert "waiting: ConfigurationDiffers: not the baseline's job" in stage.holding("Reconciling").message
+    stage.sweep.says = slow
+    stage.ticks(2)
     assert len(stage.forge.pulls) == 1
 
 
