@@ -38,13 +38,14 @@ def answer_text(found: Answer) -> str:
     """The whole answer for a terminal."""
     console = _console()
     before = answer.before(found)
-    alone = before if len(found.devices) == 1 else None
-    for device in found.devices:
+    devices = answer.counted_devices(found)
+    alone = before if len(devices) == 1 else None
+    for device in devices:
         _title(console, device.device, device.gpu, found.traces[device.trace].path, device.step.count)
         _account(console, device.step.mean_ns, device.step.account_ns, alone)
         _kernels(console, [(one.total_ns, one.calls, one.category, one.name) for one in device.step.kernels], before)
     if before and not alone:
-        console.print(f"mean of {len(found.devices)} devices", style="bold", highlight=False)
+        console.print(f"mean of {len(devices)} devices", style="bold", highlight=False)
         _account(console, *answer.mean_parts(found), before)
     if found.difference is not msgspec.UNSET:
         _changes(console, found.difference.kernels)

@@ -85,9 +85,9 @@ class Trace:
     `names` holds every name once; `processes` gives each thread's process. `calls` are CUDA (HIP) API calls, `ranges`
     what the program marked (NVTX, annotations), `host_ops` framework operators, `os_calls` calls of the operating
     system's libraries that were long enough to be recorded. `device_expected`: the recording was meant to hold
-    device activity. `missing` names what a reader looked for and did not find;
-    `incomplete`: why events are missing, so that what is not there proves nothing; `settings` are the recorder's own,
-    where they change how long things take.
+    device activity; `unread`: what it holds of device activity that cannot be read. `missing` names what a reader
+    looked for and did not find; `incomplete`: why events are missing, so that what is not there proves nothing;
+    `settings` are the recorder's own, where they change how long things take.
     """
 
     path: str
@@ -105,6 +105,7 @@ class Trace:
     batches: Batches = field(default_factory=Batches)
     gpus: Mapping[int, str] = field(default_factory=dict)
     device_expected: bool = False
+    unread: str | None = None
     warnings: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     incomplete: str | None = None

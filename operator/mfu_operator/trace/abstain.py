@@ -38,7 +38,10 @@ def _of_one(said: str, account: StepAccount) -> Refusal | None:
     if incomplete:
         why = incomplete if isinstance(incomplete, str) else "events were dropped"
         return Refusal(f"{said} is incomplete: {why}", f"record again, and keep every event: {RECORD} --duration=30")
-    if account.facts.get("deviceLost"):
+    lost = account.facts.get("deviceLost")
+    if isinstance(lost, str):
+        return Refusal(f"{said} holds {lost}", "record on a device of CUDA, ROCm or XPU: only those can be read")
+    if lost:
         return Refusal(f"{said} holds launches or collectives of a GPU and no device activity", WITH_PRIVILEGES)
     if account.facts.get("kernelsLost"):
         return Refusal(f"{said} holds copies and no kernel: what the device computed was not recorded", WITH_PRIVILEGES)

@@ -1,6 +1,6 @@
 """From a trace to the accounts of its devices, or of its training thread where no device activity was recorded."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -8,8 +8,9 @@ import numpy as np
 from mfu_operator.errors import Unreadable
 from mfu_operator.model.account import ANALYSIS, PARTS, StepAccount
 from mfu_operator.model.trace import NONE, DeviceOps, Ints, Trace
-from mfu_operator.trace import accounting, blind_spots, device_facts, host_account, host_facts
+from mfu_operator.trace import accounting, answer, blind_spots, device_facts, host_account, host_facts
 from mfu_operator.trace.batch import batch_size
+from mfu_operator.trace.case import milliseconds
 from mfu_operator.trace.distinct import distinct
 from mfu_operator.trace.ranks import Collectives, collectives
 from mfu_operator.trace.repetition import repeated
@@ -17,6 +18,9 @@ from mfu_operator.trace.steps import Steps, find_steps, span
 
 FEW_HIDDEN = 0.05
 """Of the device's operations: so few without a launch call are worth no warning."""
+
+STRAY = 0.01
+"""Of the busiest device's time: another device that is busy for less was not given a part of the work."""
 
 SPREADS: Mapping[str, tuple[int, ...]] = {
     "input": (accounting.INPUT,),
@@ -26,6 +30,12 @@ SPREADS: Mapping[str, tuple[int, ...]] = {
     "host": (accounting.SYNC, accounting.ALLOC, accounting.HOST, accounting.LAUNCH),
 }
 """The parts whose spread over the steps is told together, under a fact's name."""
+
+RECORD_WITH = {
+    "nsys-sqlite": "record with --trace=cuda,nvtx,osrt",
+    "kineto-json": "record with torch.profiler, activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA],",
+}
+"""By the trace's format."""
 
 DEVICE_LOST = "a GPU was used, and no device activity was recorded: where its time went is unknown"
 
@@ -49,8 +59,25 @@ def accounts(trace: Trace, step_range: str | None = None) -> tuple[DeviceAccount
     """
     devices = distinct(trace.ops.device)
     if len(devices):
-        return tuple(_device_account(trace, int(device), step_range) for device in devices)
+        return _told_apart([_device_account(trace, int(device), step_range) for device in devices])
     return (_thread_account(trace, step_range),)
+
+
+def _told_apart(found: Sequence[DeviceAccount]) -> tuple[DeviceAccount, ...]:
+    """The accounts, with those marked whose device met nothing but stray operations: a rank's context on another's."""
+    busy = [int(one.parts[:, list(accounting.BUSY)].sum()) for one in found]
+    return tuple(_stray(one, its) if its < STRAY * max(busy) else one for one, its in zip(found, busy, strict=True))
+
+
+def _stray(account: DeviceAccount, busy_ns: int) -> DeviceAccount:
+    said = (
+        f"device {account.device} was busy for {milliseconds(busy_ns)} in all: it is left out of the means and of the "
+        "diagnosis"
+    )
+    mean = account.mean
+    return replace(
+        account, mean=replace(mean, warnings=(*mean.warnings, said), facts={**mean.facts, answer.STRAY_DEVICE: 1.0})
+    )
 
 
 def _device_account(trace: Trace, device: int, step_range: str | None) -> DeviceAccount:
@@ -84,11 +111,8 @@ def _thread_account(trace: Trace, step_range: str | None) -> DeviceAccount:
     if steps is None and trace.device_expected and len(trace.calls):
         steps = span(int(trace.calls.start.min()), int(trace.calls.end.max()))
     if steps is None:
-        raise Unreadable(
-            "NothingRecorded",
-            f"{trace.path}: neither device activity nor step ranges; record with --trace=cuda,nvtx,osrt and mark steps",
-        )
-    if trace.device_expected or blind_spots.uses_nccl(trace):
+        raise Unreadable("NothingRecorded", f"{trace.path}: {_nothing(trace)}")
+    if trace.unread is not None or trace.device_expected or blind_spots.uses_nccl(trace):
         return _lost_device(trace, steps)
     parts = host_account.account_ranges(trace, steps)
     base = _mean(trace, steps, parts, "nvtx", "no device activity was recorded: the account is of host ranges")
@@ -100,12 +124,19 @@ def _thread_account(trace: Trace, step_range: str | None) -> DeviceAccount:
     return DeviceAccount(None, steps, parts, mean)
 
 
+def _nothing(trace: Trace) -> str:
+    if trace.unread is not None:
+        return f"{trace.unread}, and no step ranges; what can be read is of CUDA, ROCm and XPU devices"
+    return f"neither device activity nor step ranges; {RECORD_WITH[trace.format]} and mark steps"
+
+
 def _lost_device(trace: Trace, steps: Steps) -> DeviceAccount:
-    """All of it unknown: there were launches, and what they ran was not recorded."""
+    """All of it unknown: there were launches, and what they ran was not recorded, or cannot be read."""
     parts = np.zeros((len(steps), len(PARTS)), dtype=np.int64)
     parts[:, accounting.UNKNOWN] = steps.end - steps.start
-    base = _mean(trace, steps, parts, "gpu", DEVICE_LOST)
-    return DeviceAccount(None, steps, parts, replace(base, facts={**base.facts, "deviceLost": 1.0}))
+    base = _mean(trace, steps, parts, "gpu", DEVICE_LOST if trace.unread is None else f"{trace.unread} are left out")
+    lost = 1.0 if trace.unread is None else trace.unread
+    return DeviceAccount(None, steps, parts, replace(base, facts={**base.facts, "deviceLost": lost}))
 
 
 def _mean(trace: Trace, steps: Steps, parts: Ints, source: str, *warnings: str) -> StepAccount:

@@ -26,6 +26,11 @@ class Read:
     row: answer.TraceRow
     devices: tuple[DeviceAccount, ...]
 
+    @property
+    def counted(self) -> tuple[DeviceAccount, ...]:
+        """The devices that means are over."""
+        return tuple(one for one in self.devices if answer.STRAY_DEVICE not in one.mean.facts)
+
 
 def analyze(traces: Sequence[Path], baseline: Sequence[Path] = (), step_range: str | None = None) -> answer.Answer:
     """Everything that is known of the traces, and of their difference from the baseline's.
@@ -73,7 +78,7 @@ def read_files(files: Sequence[TraceFile], step_range: str | None, most_events: 
 
 def mean_account(reads: Sequence[Read]) -> StepAccount:
     """The mean over all devices. Raises Unreadable (NoTrace) where there are none."""
-    every = [device.mean for one in reads for device in one.devices]
+    every = [device.mean for one in reads for device in one.counted]
     if not every:
         raise Unreadable("NoTrace", "no trace was given; name a file or a folder")
     mean = merged(every)
@@ -83,7 +88,7 @@ def mean_account(reads: Sequence[Read]) -> StepAccount:
 
 def compare_ranks(reads: Sequence[Read]) -> answer.Ranks | None:
     """Who waits for whom, where there are several ranks that share collectives."""
-    known = [(one.row.rank, device) for one in reads for device in one.devices if device.collectives is not None]
+    known = [(one.row.rank, device) for one in reads for device in one.counted if device.collectives is not None]
     numbers = [rank for rank, _ in known if rank is not None]
     names = numbers if len(set(numbers)) == len(known) else list(range(len(known)))
     shared = [device.collectives for _, device in known if device.collectives is not None]

@@ -8,6 +8,9 @@ from mfu_operator.model.account import PARTS
 
 SCHEMA_VERSION = 1
 
+STRAY_DEVICE = "strayDevice"
+"""The fact that marks a device which met nothing but stray operations: it does not count in means."""
+
 
 class _Part(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """Frozen, with the contract's spelling of names."""
@@ -134,9 +137,14 @@ class Answer(_Part, frozen=True, kw_only=True):
     difference: Difference | msgspec.UnsetType = msgspec.UNSET
 
 
+def counted_devices(answer: Answer) -> tuple[DeviceRow, ...]:
+    """Those that the means are over."""
+    return tuple(device for device in answer.devices if STRAY_DEVICE not in device.step.facts)
+
+
 def mean_parts(answer: Answer) -> tuple[float, Mapping[str, float]]:
-    """The mean over all devices, ns: of the step and of each of its parts."""
-    steps = [device.step for device in answer.devices]
+    """The mean over the devices that count, ns: of the step and of each of its parts."""
+    steps = [device.step for device in counted_devices(answer)]
     parts = {part: sum(one.account_ns[part] for one in steps) / len(steps) for part in PARTS}
     return sum(one.mean_ns for one in steps) / len(steps), parts
 

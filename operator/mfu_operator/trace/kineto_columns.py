@@ -6,6 +6,8 @@ rint(dur · 1000) in double arithmetic. Traces without `baseTimeNanoseconds` cou
 """
 
 import contextlib
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -22,12 +24,30 @@ from mfu_operator.trace.kineto_events import NO_SHAPES, Arguments, Document, Eve
 from mfu_operator.trace.range_names import is_range, mean
 
 DEVICE = ("kernel", "Kernel", "gpu_memcpy", "Memcpy", "gpu_memset", "Memset", "concurrent_kernel")
-CALLS = ("cuda_runtime", "Runtime", "cuda_driver", "hip_runtime", "xpu_runtime", "mtia_runtime", "privateuse1_runtime")
+CALLS = (
+    "cuda_runtime",
+    "Runtime",
+    "cuda_driver",
+    "hip_runtime",
+    "xpu_runtime",
+    "xpu_driver",
+    "mtia_runtime",
+    "privateuse1_runtime",
+    "privateuse1_driver",
+)
+UNREAD = ("mtia_ccp_events", "hpu_op")
+"""Activities of devices that are not described as kernels and copies (Kineto's ActivityType)."""
+
 RANGES = ("user_annotation",)
 HOST_OPS = ("cpu_op", "Operator", "operator")
 PYTHON = ("python_function",)
 COPIES = ("gpu_memcpy", "Memcpy")
 MEMSETS = ("gpu_memset", "Memset")
+
+TO_DEVICE = re.compile(r"(?i)HtoD|HtoA|Host_?to_?Device|\b[HM]2D\b")
+TO_HOST = re.compile(r"(?i)DtoH|AtoH|Device_?to_?Host|\bD2[HM]\b")
+"""Names of copies: "Memcpy HtoD (Pinned -> Device)"; ROCm: "CopyHostToDevice"; Intel's, by kinds of memory (M is the
+system's, H the host's for the device): "Memcpy M2D (MEMORY(Unknown) -> DEVICE)"."""
 
 FEWEST_EVENTS = 0.5
 """Of the numbered host events: with fewer left, nothing can be said about the step."""
@@ -82,6 +102,7 @@ class Columns:
         self._batches: list[tuple[int, int, int]] = []
         self._pieces, self._shaped = 0, 0
         self._damaged = 0
+        self._unread: Counter[str] = Counter()
         self._numbered = 0
         self._highest = 0
 
@@ -92,12 +113,14 @@ class Columns:
         sort = dict.fromkeys(DEVICE, kinds["ops"].append) | dict.fromkeys(CALLS, kinds["calls"].append)
         sort |= dict.fromkeys(RANGES, kinds["ranges"].append) | dict.fromkeys(HOST_OPS, kinds["host_ops"].append)
         python: list[Event] = []
-        sort |= dict.fromkeys(PYTHON, python.append)
+        unread: list[Event] = []
+        sort |= dict.fromkeys(PYTHON, python.append) | dict.fromkeys(UNREAD, unread.append)
         for event in events:
             if event.ph == "X" and (keep := sort.get(event.cat or "")) is not None:
                 keep(event)
         for numbered in (kinds["ranges"], kinds["host_ops"], python):
             self._count(numbered)
+        self._unread.update(event.cat or "" for event in unread)
         self._note_batches(kinds["host_ops"])
         for kind, rows in kinds.items():
             if rows:
@@ -162,6 +185,7 @@ class Columns:
             gpus=_gpus(about.deviceProperties),
             device_expected=bool(mean(calls, names, "cuda", "launch", "graph").any()),
             warnings=self._warnings(truncated),
+            unread=self._unread_devices(),
             incomplete=CUT_SHORT if truncated else SAMPLED if self._sampled else None,
             settings={
                 "profilerStacks": float(bool(about.with_stack)),
@@ -180,6 +204,12 @@ class Columns:
         if self._damaged:
             said.append(f"{self._damaged} events have impossible times and are left out")
         return tuple(said)
+
+    def _unread_devices(self) -> str | None:
+        if not self._unread:
+            return None
+        kinds = ", ".join(sorted(self._unread))
+        return f"{self._unread.total()} device events of a kind that cannot be read ({kinds})"
 
     @property
     def _sampled(self) -> bool:
@@ -209,7 +239,7 @@ class Columns:
 
     def _ops(self, names: Sequence[str], calls: Spans, correlations: Ints) -> DeviceOps:
         start, end, name, device, stream, correlation, size, shape, kind = self._joined_rows("ops", 9)
-        launch = np.where(correlation == NONE, NONE, join(correlation, correlations))
+        launch = np.where(correlation > 0, join(correlation, correlations), NONE)
         by_name = np.zeros((3, len(names)), dtype=np.int64)
         for one in used(name):
             by_name[:, one] = part_of(names[one]), _copy_part(names[one]), "ageable" in names[one]
@@ -280,14 +310,15 @@ def _integer(value: Any) -> int:
 
 
 def _plain(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    number = NONE if isinstance(value, bool) else _integer(value)
+    return None if number < 0 else number
 
 
 def _copy_part(name: str) -> int:
-    """The part of a copy by Kineto's name for it ("Memcpy HtoD (Pinned -> Device)"; ROCm: "CopyHostToDevice")."""
-    if "HtoD" in name or "HostToDevice" in name:
+    """The part of a copy by Kineto's name for it."""
+    if TO_DEVICE.search(name):
         return H2D
-    return D2H if "DtoH" in name or "DeviceToHost" in name else D2D
+    return D2H if TO_HOST.search(name) else D2D
 
 
 def _gpus(properties: Any) -> Mapping[int, str]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from mfu_operator.model.account import PARTS, KernelTotal
-from mfu_operator.trace.answer import Answer, KernelDelta, MeanStep, before, mean_parts
+from mfu_operator.trace.answer import Answer, KernelDelta, MeanStep, before, counted_devices, mean_parts
 
 LABELS: Mapping[str, str] = {
     "compute": "compute",
@@ -63,7 +63,7 @@ def answer_page(found: Answer) -> str:
     """The whole answer: the diagnosis, then each device's step, then what changed."""
     row = found.diagnosis
     sections = [_diagnosis(row.bottleneck, row.cause, row.confidence, row.evidence, row.advice, row.runbook)]
-    for device in found.devices:
+    for device in counted_devices(found):
         title = f"Device {device.device}" if device.device is not None else "Training thread"
         named = f"{title}, {device.gpu}" if device.gpu else title
         sections += [f"### {named}: mean of {_steps(device.step.count)}", _step_table(found, device.step)]
@@ -98,16 +98,17 @@ def grid_change(delta: KernelDelta) -> str:
 
 
 def _step_table(found: Answer, step: MeanStep) -> str:
-    baseline = before(found) if len(found.devices) == 1 else None
+    baseline = before(found) if len(counted_devices(found)) == 1 else None
     return parts_table(step.mean_ns, step.account_ns, *(baseline or ()))
 
 
 def _mean_table(found: Answer) -> tuple[str, ...]:
     """All devices together, where there are several and a baseline to compare them with."""
     baseline = before(found)
-    if baseline is None or len(found.devices) == 1:
+    count = len(counted_devices(found))
+    if baseline is None or count == 1:
         return ()
-    return (f"### Mean of {len(found.devices)} devices", parts_table(*mean_parts(found), *baseline))
+    return (f"### Mean of {count} devices", parts_table(*mean_parts(found), *baseline))
 
 
 def _diagnosis(

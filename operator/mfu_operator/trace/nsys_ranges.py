@@ -9,8 +9,9 @@ from mfu_operator.trace.nsys_tables import Tables
 EVENTS = "NVTX_EVENTS"
 COLUMNS = frozenset({"start", "end", "eventType", "globalTid"})
 
-PUSH_POP, START_END = 59, 60
-"""Types of the NVTX events that are ranges: on a thread's stack, and from anywhere to anywhere."""
+RANGE_EVENTS = (59, 60, 70, 71)
+"""Types of the NVTX events that are ranges: on a thread's stack, and from anywhere to anywhere; the same of nvtxt files
+that were imported (ENUM_NSYS_EVENT_TYPE)."""
 
 OF_ONE_CALL = (b"op_id = ", b"seq = ", b"sizes = ", b"input_op_ids = ")
 """After an operator's name and a comma in the ranges of torch.autograd.profiler.emit_nvtx."""
@@ -20,7 +21,7 @@ def ranges_of(tables: Tables) -> Spans:
     """The ranges that have ended."""
     if not tables.columns.get(EVENTS, frozenset()) >= COLUMNS:
         return Spans()
-    where = f'WHERE eventType IN ({PUSH_POP}, {START_END}) AND "end" >= start AND globalTid NOT NULL'
+    where = f'WHERE eventType IN {RANGE_EVENTS} AND "end" >= start AND globalTid NOT NULL'
     start, end, thread, string = tables.integers(EVENTS, ("start", "end", "globalTid", "textId"), where)
     name = _names(tables, string, where)
     keep = tables.sound(EVENTS, start, end)

@@ -160,5 +160,5 @@ def test_a_first_iteration_without_marks_is_answered_with_a_warning() -> None:
 def test_a_trace_without_anything_to_account_for(tmp_path: Path) -> None:
     path = tmp_path / "t"
     path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": []}))
-    with pytest.raises(Unreadable, match="--trace=cuda,nvtx,osrt"):
+    with pytest.raises(Unreadable, match=r"record with torch\.profiler"):
         analyze([path])

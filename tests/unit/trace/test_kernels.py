@@ -54,8 +54,47 @@ def test_all_families_of_communication_are_known(name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "category"),
+    [
+        ("void mscclpp::allreduce_nvls<__half>", "communication"),
+        ("void aiter::reduce_scatter_cross_device_store<__hip_bfloat16, 8>", "communication"),
+        ("void transformer_engine::gated_act_kernel<4, __nv_bfloat16>", "elementwise"),
+        ("void transformer_engine::unary_kernel<8, true, float, __nv_bfloat16>", "elementwise"),
+        ("void transformer_engine::mxfp8_kernel::cast_mxfp8_2D_kernel<true, false>", "elementwise"),
+        ("void transformer_engine::amax_kernel<8, true, __nv_bfloat16>", "reduction"),
+        ("triton_red_fused_native_batch_norm_backward_threshold_backward_4", "normalization"),
+        ("triton_spl_fused_cumsum_0", "reduction"),
+        ("void cuComputeGradInput<float, float, float>", "normalization"),
+        ("void at::native::(anonymous namespace)::weight_norm_fwd_first_dim_kernel<float, float>", "normalization"),
+        ("void kInt8VectorQuant<__half, 1024, 0>", "elementwise"),
+        ("void deep_gemm::transpose_fp32<512, 64, 2>", "copy"),
+        ("void deep_gemm::sm90_fp8_gemm_1d2d_impl<0u, 4096u>", "gemm"),
+        ("_triton_rope", "elementwise"),
+        ("_rope_embedding", "elementwise"),
+        ("void attention_kernel_backward_batched_impl<float, float4, 8>", "attention"),
+        ("_hstu_attn_fwd", "attention"),
+        ("cutlass::fmha::kernel::XeFMHAFwdKernel", "attention"),
+        ("void cudnn::fusion::compute_dot_do_o_specialized<true, __nv_bfloat16, float>", "attention"),
+        ("gen_conv", "convolution"),
+        ("_ZN5aiter37fmoe_bf16_blockscaleFp8_g1u1_vs_silu_1tg_32x256E", "gemm"),
+        ("void marlin::Marlin<__half, 1125899907892224l, 256, 1, 8, 8, 4>", "gemm"),
+        ("void at::native::(anonymous namespace)::chunk_cat_cuda_kernel<float, c10::BFloat16>", "copy"),
+        ("void at::native::(anonymous namespace)::split_with_sizes_copy_out_contiguous_no_cast_kernel", "copy"),
+        ("void LSTM_elementWise_fp<__half, __half, float, (cudnnRNNBiasMode_t)2>", "elementwise"),
+    ],
+)
+def test_kernels_of_libraries_that_the_recorded_traces_lack_have_a_category(name: str, category: str) -> None:
+    assert kernels.category(name) == category
+
+
+@pytest.mark.parametrize(
     ("name", "verdict"),
     [
+        ("void deep_gemm::fp8_gemm_kernel<4096u, 7168u, 128u, 128u, 128u, 1u, 5u>", "used"),
+        ("void marlin::Marlin<__half, 1125899907892224l, 256, 1, 8, 8, 4>", "used"),
+        ("_ZN7ck_tile6kentryILi2ENS_20FmhaBwdDQDKDVKernelINS_32BlockFmhaBwdDQDKDVPipeline", "used"),
+        ("_ZN7ck_tile6kentryILi2ENS_22FmhaBwdOGradDotOKernelINS_22BlockFmhaBwdOGradDotO", "not used"),
+        ("void cudnn::fusion::compute_dot_do_o_specialized<true, __nv_bfloat16, float>", "not used"),
         (
             "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize32x32x8_stage3_warpsize1x2x1_ffma_aligna4_alignc4_execute",
             "not used",

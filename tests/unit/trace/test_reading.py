@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mfu_operator.errors import Unreadable
-from mfu_operator.model.trace import Trace
+from mfu_operator.model.trace import NONE, Trace
 from mfu_operator.trace import formats
 from mfu_operator.trace.accounting import PARTS
 from mfu_operator.trace.analyze import analyze
@@ -80,6 +80,18 @@ def test_a_range_is_named_by_its_own_text_or_by_its_text_id(tmp_path: Path) -> N
     file.add("NVTX_EVENTS", 0, 10, 59, None, None, None, "its own", PROCESS + 1, None, None, 0)
     file.range("by id", 20, 30)
     assert read(file.write(tmp_path / "t")).names == ("its own", "by id")
+
+
+@pytest.mark.parametrize("kind", [59, 60, 70, 71], ids=["push/pop", "start/end", "imported p/p", "imported s/e"])
+def test_every_kind_of_range_is_one_and_a_mark_is_none(kind: int, tmp_path: Path) -> None:
+    path = one_loop(NsysFile(), tmp_path / "t")
+    connection = sqlite3.connect(path)
+    before = read(path).ranges
+    connection.execute("UPDATE NVTX_EVENTS SET eventType = ?", (kind,))
+    connection.execute("INSERT INTO NVTX_EVENTS (start, \"end\", eventType, text, globalTid) VALUES (1, 9, 34, 'm', 1)")
+    connection.commit()
+    connection.close()
+    assert len(read(path).ranges) == len(before)
 
 
 def test_a_range_that_never_ended_is_left_out(tmp_path: Path) -> None:
@@ -218,6 +230,50 @@ def test_copies_on_rocm_go_the_way_that_they_go(tmp_path: Path) -> None:
     events = [event("gpu_memcpy", name, 10 * index, 5, device=0) for index, name in enumerate(names)]
     trace = read(written(tmp_path / "t", events))
     assert [PARTS[int(part)] for part in trace.ops.part] == ["h2d", "d2h", "d2d", "h2d"]
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("Memcpy M2D (MEMORY(Unknown) -> DEVICE)", "h2d"),
+        ("Memcpy H2D (HOST -> DEVICE)", "h2d"),
+        ("Memcpy D2M (DEVICE -> MEMORY(Unknown))", "d2h"),
+        ("Memcpy D2H (DEVICE -> HOST)", "d2h"),
+        ("Memcpy D2D (DEVICE -> DEVICE)", "d2d"),
+        ("Memcpy HtoA (Pinned -> Array)", "h2d"),
+        ("Memcpy AtoH (Array -> Pinned)", "d2h"),
+        ("Memcpy PtoP (Device -> Device)", "d2d"),
+    ],
+)
+def test_copies_by_intels_and_by_cudas_rarer_names_go_the_way_that_they_go(
+    name: str, part: str, tmp_path: Path
+) -> None:
+    trace = read(written(tmp_path / "t", [event("gpu_memcpy", name, 10, 5, device=0)]))
+    assert PARTS[int(trace.ops.part[0])] == part
+
+
+@pytest.mark.parametrize("category", ["xpu_runtime", "xpu_driver", "privateuse1_driver"])
+def test_calls_of_other_makers_runtimes_and_drivers_launch_what_they_launch(category: str, tmp_path: Path) -> None:
+    events = [
+        event(category, "urEnqueueKernelLaunch", 5_000, 2, correlation=7),
+        event("kernel", "gemm_kernel", 5_010, 5, device=0, correlation=7),
+    ]
+    trace = read(written(tmp_path / "t", events))
+    assert list(trace.ops.launch) == [0]
+    assert trace.device_expected
+
+
+def test_a_correlation_of_zero_is_none(tmp_path: Path) -> None:
+    events = [
+        event("cuda_runtime", "cudaLaunchKernel", 5_000, 2, correlation=0),
+        event("kernel", "k", 5_010, 5, device=0, correlation=0),
+    ]
+    assert list(read(written(tmp_path / "t", events)).ops.launch) == [NONE]
+
+
+def test_a_rank_in_quotes_is_a_rank(tmp_path: Path) -> None:
+    trace = read(written(tmp_path / "t", timed(5_000, 20), distributedInfo={"rank": "3", "world_size": "8"}))
+    assert (trace.rank, trace.world_size) == (3, 8)
 
 
 def test_a_real_rocm_trace_knows_its_rank_and_its_steps() -> None:
