@@ -11,10 +11,10 @@ from tests.support.synthetic.loop import Loop
 from tests.support.synthetic.nsys_file import NsysFile
 
 
-def with_a_stray_copy(file: NsysFile | KinetoFile, path: Path, **loop: float) -> Path:
-    """A rank's loop on device 0, and one tiny copy that it left on another rank's device."""
+def with_a_stray_kernel(file: NsysFile | KinetoFile, path: Path, **loop: float) -> Path:
+    """A rank's loop on device 0, and one tiny kernel that it left on another rank's device."""
     run = Loop(steps=7, **loop).record(file, 1)  # type: ignore[arg-type]
-    file.copy(1, run.marks[3], run.marks[3] + 900, None, device=1)
+    file.kernel("spin_kernel", run.marks[3], run.marks[3] + 900, None, device=1)
     return file.write(path)
 
 
@@ -25,15 +25,15 @@ def test_a_device_that_only_met_a_stray_operation_does_not_speak_for_the_trace(
     alone = form()
     Loop(steps=7).record(alone, 1)
     expected = analyze([alone.write(tmp_path / "alone")])
-    found = analyze([with_a_stray_copy(form(), tmp_path / "stray")])
+    found = analyze([with_a_stray_kernel(form(), tmp_path / "stray")])
     assert [one.device for one in found.devices] == [0, 1]
     assert found.diagnosis == expected.diagnosis
     assert any("device 1 was busy for 0.0009 ms" in said for said in found.traces[0].warnings)
 
 
 def test_a_stray_operation_does_not_change_what_grew(tmp_path: Path) -> None:
-    healthy = with_a_stray_copy(KinetoFile(), tmp_path / "healthy")
-    found = analyze([with_a_stray_copy(KinetoFile(), tmp_path / "slow", input_us=900.0)], [healthy])
+    healthy = with_a_stray_kernel(KinetoFile(), tmp_path / "healthy")
+    found = analyze([with_a_stray_kernel(KinetoFile(), tmp_path / "slow", input_us=900.0)], [healthy])
     assert found.diagnosis.bottleneck == "InputStarved"
     (before, now) = (analyze([healthy]).devices[0].step, found.devices[0].step)
     assert found.difference.step_ns == pytest.approx(now.mean_ns - before.mean_ns)  # type: ignore[union-attr]
