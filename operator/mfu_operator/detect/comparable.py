@@ -9,7 +9,9 @@ from mfu_operator.detect.precision import precision_of
 from mfu_operator.model.baseline import Comparable
 from mfu_operator.model.whole_number import whole_number
 
-_PARALLELISM = re.compile(r"([a-z]+)[=:_-]?(\d+)")
+_PARALLELISM = re.compile(r"""([a-z](?:[a-z_]*[a-z])?)[\s"'=:_]*(\d+)""")
+"""An axis and its degree: "tp8", "tensor_parallel=8", '"tp": 8'. Quadratic where no number follows: for short texts."""
+
 _MOST_TEXT = 253
 """As long as the definition lets a person write it; what is longer is a tenant's text and no name."""
 
@@ -33,7 +35,7 @@ def differences(declared: Comparable, info: Mapping[str, str], facts: Mapping[st
         _number("global batch", declared.global_batch, known.get("global_batch")),
         _number("sequence length", declared.sequence_length, known.get("sequence_length")),
         _precision(declared.precision, known.get("precision")),
-        *_parallelism(declared.parallelism, known.get("parallelism", "")),
+        *_parallelism(declared.parallelism, _degrees(known.get("parallelism"))),
     ]
     return tuple(difference for difference in found if difference)
 
@@ -49,7 +51,7 @@ def completed(declared: Comparable, info: Mapping[str, str], facts: Mapping[str,
         global_batch=declared.global_batch or _count(known, "global_batch"),
         sequence_length=declared.sequence_length or _count(known, "sequence_length"),
         precision=declared.precision or _name(known.get("precision")),
-        parallelism={**_degrees(_name(known.get("parallelism")) or ""), **declared.parallelism},
+        parallelism={**_degrees(known.get("parallelism")), **declared.parallelism},
     )
 
 
@@ -89,9 +91,13 @@ def _ranks(known: Mapping[str, str]) -> int | None:
     return None if pods is None or gpus is None else pods * gpus
 
 
-def _degrees(text: str) -> dict[str, int]:
-    found = {axis: whole_number(degree) for axis, degree in _PARALLELISM.findall(text.lower())}
+def _degrees(text: str | None) -> dict[str, int]:
+    found = {axis: whole_number(degree) for axis, degree in _PARALLELISM.findall(_axis(_name(text) or ""))}
     return {axis: degree for axis, degree in found.items() if degree is not None}
+
+
+def _axis(text: str) -> str:
+    return text.lower().replace("-", "_")
 
 
 def _text(field: str, declared: str | None, measured: str | None) -> str | None:
@@ -141,9 +147,9 @@ def _number(field: str, declared: int | None, measured: str | None) -> str | Non
     return None if number == declared else f"{field} {number:g} instead of {declared}"
 
 
-def _parallelism(declared: Mapping[str, int], measured: str) -> list[str | None]:
-    known = dict(_PARALLELISM.findall(measured.lower()))
-    return [_number(f"{axis} parallelism", degree, known.get(axis.lower())) for axis, degree in declared.items()]
+def _parallelism(declared: Mapping[str, int], known: Mapping[str, int]) -> list[str | None]:
+    measured = {axis: known[_axis(axis)] for axis in declared if _axis(axis) in known}
+    return [_number(f"{axis} parallelism", declared[axis], str(degree)) for axis, degree in measured.items()]
 
 
 def _plain(text: str) -> str:

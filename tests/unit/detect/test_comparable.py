@@ -230,6 +230,26 @@ def test_slices_that_a_pod_asks_for_are_no_whole_cards() -> None:
     assert differences(declared, {}, facts_of(workload(pod))) == ()
 
 
+@pytest.mark.parametrize(
+    "written", ["tp8-pp2", "tp=8,pp=2", "TP_8 PP_2", "tp: 8, pp: 2", '{"tp": 8, "pp": 2}', "pp2dp4tp8", "tp-8_pp-2"]
+)
+def test_degrees_of_parallelism_are_read_however_they_are_written(written: str) -> None:
+    declared = Comparable("", parallelism={"tp": 4, "pp": 2})
+    assert differences(declared, {"parallelism": written}, {}) == ("tp parallelism 8 instead of 4",)
+
+
+def test_an_axis_may_have_a_long_name() -> None:
+    declared = Comparable("", parallelism={"tensor-parallel": 4, "fsdp": 8})
+    assert differences(declared, {"parallelism": "tensor_parallel=8,fsdp=8"}, {}) == (
+        "tensor-parallel parallelism 8 instead of 4",
+    )
+
+
+@pytest.mark.parametrize("letter", ["a", "_", "a_"])
+def test_a_text_without_end_is_no_parallelism_and_costs_nothing(letter: str) -> None:
+    assert differences(Comparable("", parallelism={"tp": 4}), {"parallelism": letter * 1_000_000}, {}) == ()
+
+
 def test_what_is_left_open_is_filled_in_from_metrics_and_object_and_what_is_declared_stays() -> None:
     facts = facts_of(workload(template("8"), pod_count=8)) | {"global_batch": "128", "parallelism": "tp=8,cp=2"}
     info = {"gpu": "NVIDIA H200", "global_batch": "256", "parallelism": "", "precision": "bf16"}
