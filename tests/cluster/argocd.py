@@ -9,11 +9,12 @@ from typing import Any
 import httpx
 import yaml
 
+from tests.cluster.apt import apt_install
 from tests.cluster.go_modules import module_folder
 from tests.cluster.kubectl import Kubectl, Manifest, service_account
 from tests.cluster.layout import LOOPBACK
 from tests.cluster.process import NotReady, Process, await_condition, write_atomically
-from tests.cluster.toolchain import apt_install, go_binaries
+from tests.cluster.toolchain import go_binaries
 
 NAMESPACE = "argocd"
 

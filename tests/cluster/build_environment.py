@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.cluster.apt import COMPONENTS_OUTSIDE_MAIN, debian_sources
 from tests.cluster.process import output_of, write_atomically
 from tests.cluster.state import cache_dir
-from tests.cluster.toolchain import COMPONENTS_OUTSIDE_MAIN, debian_sources
 
 _CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
 _FOLDER_SETTINGS = ("find-links",)

@@ -7,6 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
 
+from tests.cluster.apt import apt_install
+from tests.cluster.cache import exclusive
 from tests.cluster.component import Component
 from tests.cluster.containerd import Containerd
 from tests.cluster.controlplane import ApiServer, ControllerManager, Scheduler
@@ -20,8 +22,9 @@ from tests.cluster.network import Network
 from tests.cluster.node import Node
 from tests.cluster.pki import Authority, Certificate
 from tests.cluster.process import CommandFailed, await_condition, output_of, stop_recorded
+from tests.cluster.progress import progress
 from tests.cluster.state import cache_dir, state_dir
-from tests.cluster.toolchain import apt_install, exclusive, go_binaries, go_binaries_folder, progress
+from tests.cluster.toolchain import go_binaries, go_binaries_folder
 
 _PACKAGES = (
     "ca-certificates",

@@ -9,12 +9,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.cluster.apt import apt_install, debian_sources
 from tests.cluster.build_environment import build_mounts
+from tests.cluster.cache import content_key, exclusive
 from tests.cluster.containerd import PAUSE_IMAGE, Containerd
 from tests.cluster.mounts import unmount_below
 from tests.cluster.process import output_of, write_atomically
+from tests.cluster.progress import progress
 from tests.cluster.state import cache_dir
-from tests.cluster.toolchain import apt_install, content_key, debian_sources, exclusive, progress
 
 BASE_IMAGE = "localhost/base:1"
 _BASE_PACKAGES = ("ca-certificates", "python3", "python3-pip", "python3-venv")

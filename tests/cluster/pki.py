@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.cluster.cache import exclusive
 from tests.cluster.process import output_of
-from tests.cluster.toolchain import exclusive
 
 _VALID_DAYS = "365"
 

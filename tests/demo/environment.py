@@ -19,8 +19,9 @@ from tests.cluster.helm import Helm
 from tests.cluster.images import ImageRef, build_archive, ensure_base
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.process import CommandFailed
+from tests.cluster.progress import progress
 from tests.cluster.prometheus import Prometheus
-from tests.cluster.toolchain import go_binaries, progress
+from tests.cluster.toolchain import go_binaries
 from tests.demo.foreign import OURS, ForeignCluster
 
 ROOT = Path(__file__).resolve().parents[2]

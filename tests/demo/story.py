@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.cluster.toolchain import progress
+from tests.cluster.progress import progress
 from tests.demo.scenario import Commits, Scenario
 
 NAMESPACE = "training"

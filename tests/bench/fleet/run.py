@@ -21,7 +21,7 @@ from tests.bench.fleet.api import Watch, create
 from tests.bench.fleet.meter import Meter, exposition, series
 from tests.bench.fleet.stage import METRICS_PORT, SCRAPE_S, Stage
 from tests.cluster.process import await_condition
-from tests.cluster.toolchain import progress
+from tests.cluster.progress import progress
 
 SLOW_SHARE = 0.01
 LOSS = 0.2

@@ -1,4 +1,4 @@
-"""Debian's mirrors as this machine names them, and the keys of what is cached."""
+"""The keys of what is cached."""
 
 import dataclasses
 from pathlib import Path
@@ -6,45 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.cluster import toolchain
-from tests.cluster.toolchain import GoBuild, content_key, non_free_stanzas, parse_deb822, parse_one_line
-
-_DEB822 = """Types: deb
-# a comment
-URIs: http://mirror.test/debian
-Suites: bookworm bookworm-updates
-Components: main
-Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
-
-Types: deb
-URIs: https://elsewhere.test/node
-Suites: nodistro
-Components: main
-"""
-
-
-def test_only_debian_mirrors_are_taken_from_a_sources_file() -> None:
-    (found,) = parse_deb822(_DEB822)
-    assert found.uri == "http://mirror.test/debian"
-    assert found.suites == "bookworm bookworm-updates"
-
-
-def test_a_one_line_source_is_the_same_mirror() -> None:
-    (found,) = parse_one_line("deb [arch=amd64] http://mirror.test/debian bookworm main # comment\n")
-    assert (found.uri, found.suites, found.components) == ("http://mirror.test/debian", "bookworm", ("main",))
-
-
-def test_a_mirror_that_is_switched_off_is_not_used() -> None:
-    assert parse_deb822("Enabled: no\n" + _DEB822.replace("# a comment\n", "")) == []
-
-
-def test_components_outside_main_are_asked_of_the_same_mirror() -> None:
-    (stanza,) = non_free_stanzas(parse_deb822(_DEB822))
-    assert "URIs: http://mirror.test/debian\n" in stanza
-    assert "Components: contrib non-free non-free-firmware\n" in stanza
-
-
-def test_a_machine_that_has_them_all_needs_no_file_of_ours() -> None:
-    assert non_free_stanzas(parse_deb822(_DEB822.replace("main", "main contrib non-free non-free-firmware"))) == []
+from tests.cluster.cache import content_key
+from tests.cluster.toolchain import GoBuild
 
 
 def test_parts_of_a_key_cannot_run_into_each_other() -> None:
