@@ -109,11 +109,11 @@ def read(file: TraceFile, most_events: int = MOST_EVENTS) -> Trace:
     path, shown = file.path, file.shown
     head = head_of(path)
     if head.startswith(SQLITE_MAGIC):
-        from mfu_operator.trace.nsys_sqlite import read_nsys  # a reader costs more to import than a small trace
+        from mfu_operator.trace.nsys.reader import read_nsys  # a reader costs more to import than a small trace
 
         return read_nsys(path, shown, most_events)
     if _may_be_kineto(head):
-        from mfu_operator.trace.kineto_json import read_kineto
+        from mfu_operator.trace.kineto.reader import read_kineto
 
         return read_kineto(path, most_events)
     if is_report(path):

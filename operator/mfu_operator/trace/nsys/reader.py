@@ -6,10 +6,10 @@ from pathlib import Path
 from mfu_operator.errors import Unreadable
 from mfu_operator.model.trace import Trace
 from mfu_operator.trace.limits import MOST_EVENTS, check_count
-from mfu_operator.trace.nsys_about import read_about
-from mfu_operator.trace.nsys_device import CALLS, KERNELS, OP_TABLES, calls_of, device_ops_of
-from mfu_operator.trace.nsys_ranges import EVENTS, ranges_of
-from mfu_operator.trace.nsys_tables import Tables, connect
+from mfu_operator.trace.nsys.about import read_about
+from mfu_operator.trace.nsys.device import CALLS, KERNELS, OP_TABLES, calls_of, device_ops_of
+from mfu_operator.trace.nsys.ranges import EVENTS, ranges_of
+from mfu_operator.trace.nsys.tables import Tables, connect
 from mfu_operator.trace.range_names import select
 
 SYSTEM_CALLS = "OSRT_API"

@@ -4,7 +4,7 @@ import numpy as np
 
 from mfu_operator.model.trace import NONE, Ints, Spans, column
 from mfu_operator.trace.distinct import with_places
-from mfu_operator.trace.nsys_tables import Tables
+from mfu_operator.trace.nsys.tables import Tables
 
 EVENTS = "NVTX_EVENTS"
 COLUMNS = frozenset({"start", "end", "eventType", "globalTid"})

@@ -10,7 +10,7 @@ from mfu_operator.trace.blind_spots import WHOLE_GRAPH
 from mfu_operator.trace.distinct import used
 from mfu_operator.trace.joins import join
 from mfu_operator.trace.kernels import part_of
-from mfu_operator.trace.nsys_tables import LATEST_NS, SERIAL_BITS, Tables
+from mfu_operator.trace.nsys.tables import LATEST_NS, SERIAL_BITS, Tables
 from mfu_operator.trace.range_names import mean
 
 CALLS = "CUPTI_ACTIVITY_KIND_RUNTIME"

@@ -20,7 +20,7 @@ from mfu_operator.trace.accounting import COMPUTE, D2D, D2H, H2D, MEMSET
 from mfu_operator.trace.distinct import used
 from mfu_operator.trace.joins import join
 from mfu_operator.trace.kernels import part_of
-from mfu_operator.trace.kineto_events import NO_SHAPES, Arguments, Document, Event, ShapedArguments
+from mfu_operator.trace.kineto.events import NO_SHAPES, Arguments, Document, Event, ShapedArguments
 from mfu_operator.trace.range_names import is_range, mean
 
 DEVICE = ("kernel", "Kernel", "gpu_memcpy", "Memcpy", "gpu_memset", "Memset", "concurrent_kernel")

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from mfu_operator.errors import Unreadable
-from mfu_operator.trace.kineto_stream import cleaned
+from mfu_operator.trace.kineto.stream import cleaned
 
 Found = TypeVar("Found")
 

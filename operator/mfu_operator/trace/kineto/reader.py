@@ -5,9 +5,9 @@ from pathlib import Path
 
 from mfu_operator.errors import Unreadable
 from mfu_operator.model.trace import Trace
-from mfu_operator.trace.kineto_columns import Columns
-from mfu_operator.trace.kineto_events import Document, Event, document_of, events_of, header_of, shaped_events_of
-from mfu_operator.trace.kineto_stream import KinetoStream, last_boundary
+from mfu_operator.trace.kineto.columns import Columns
+from mfu_operator.trace.kineto.events import Document, Event, document_of, events_of, header_of, shaped_events_of
+from mfu_operator.trace.kineto.stream import KinetoStream, last_boundary
 from mfu_operator.trace.limits import MOST_EVENTS, check_count
 
 

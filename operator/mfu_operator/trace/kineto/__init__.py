@@ -1,0 +1,1 @@
+"""Kineto (torch.profiler) Chrome traces: bytes, then events, then columns."""

@@ -1,0 +1,1 @@
+"""nsys SQLite exports: tables and columns are probed, never assumed."""
