@@ -32,19 +32,23 @@ def declared_baseline(spec: BaselineSpec) -> Baseline | None:
 
 
 def renewed(status: Status, spec: BaselineSpec, now_s: float) -> tuple[Status, tuple[Event, ...]]:
-    """The record once `baseline.record` is of another generation than the level in force, or than what is recorded now.
+    """The record once `baseline.record` is of another generation than the level in force, or than what is recorded now,
+    or another level is declared.
 
-    The level is put out of force, and an incident against it is closed as accepted.
+    The level is put out of force, and an incident against it is closed as accepted: it did not recover.
     """
     plan = spec.record
     if plan is None:
-        return status, ()
+        another = status.baseline is not None and status.baseline.level != spec.declared
+        return _closed_as_accepted(status, "spec.baseline.values declares another level") if another else (status, ())
     if status.recording is not None and status.recording.generation != plan.generation:
         status = replace(status, recording=None)
     events: tuple[Event, ...] = ()
     level = status.baseline
     if level is not None and level.provenance is Provenance.RECORDED and (level.generation or FIRST) != plan.generation:
         status, events = _accepted(status, _because(spec), now_s)
+    elif level is None:
+        status, events = _closed_as_accepted(status, "the level is to be recorded")
     before = _recorded_before(status, spec) if status.baseline is None else None
     return (status, events) if before is None else _restored(status, before, events)
 
@@ -101,12 +105,16 @@ def _accepted(status: Status, because: str, now_s: float) -> tuple[Status, tuple
     assert status.baseline is not None
     told = f"{words(status.baseline.level)} is not held any more: {because}; the level is recorded anew"
     events = (Event("Normal", "BaselineReplaced", told),)
-    status = replace(put_out_of_force(status, because, now_s), judgement=None)
+    status, closed = _closed_as_accepted(put_out_of_force(status, because, now_s), because)
+    return replace(status, judgement=None), (*events, *closed)
+
+
+def _closed_as_accepted(status: Status, because: str) -> tuple[Status, tuple[Event, ...]]:
+    """The record without its incident, where there is one: what it was held against is no level any more."""
     if status.incident is None:
-        return status, events
+        return status, ()
     closed = replace(status.incident, accepted=because)
-    history = (closed, *status.history)[:HISTORY]
-    return replace(status, incident=None, history=history), (*events, _closed(closed))
+    return replace(status, incident=None, history=(closed, *status.history)[:HISTORY]), (_closed(closed),)
 
 
 def _closed(incident: Incident) -> Event:

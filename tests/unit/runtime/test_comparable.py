@@ -147,3 +147,56 @@ def test_of_a_level_that_a_person_declared_only_what_is_declared_is_compared() -
     job.runs_with("4", "512")
     job.pass_time(20)
     assert job.said()[0] is Verdict.HEALTHY
+
+
+def test_a_declared_level_that_a_person_lowers_is_no_recovery() -> None:
+    job = Job(DECLARED)
+    job.pass_time(30)
+    job.speed = 0.38
+    job.pass_time(25)
+    assert job.incident.baseline_value == 0.46
+    job.told.clear()
+    job.edit(lambda spec: replace(spec, declared=Level(mfu=0.38)))
+    job.pass_time(30)
+    assert job.said()[0] is Verdict.HEALTHY
+    assert {"BaselineDeclared", "LossAccepted"} <= set(job.reasons())
+    assert "Recovered" not in job.reasons()
+    (past,) = job.status.history
+    assert (past.recovery, past.accepted) == (None, "spec.baseline.values declares another level")
+    assert job.status.previous_baselines[0].level == Level(mfu=0.46)
+
+
+def test_a_declared_level_that_a_person_raises_begins_the_loss_anew() -> None:
+    job = Job(DECLARED)
+    job.pass_time(30)
+    job.speed = 0.38
+    job.pass_time(25)
+    job.edit(lambda spec: replace(spec, declared=Level(mfu=0.50)))
+    job.pass_time(25)
+    assert job.incident.baseline_value == 0.50
+    assert len(job.status.history) == 1
+
+
+def test_another_spread_of_the_same_level_leaves_the_incident_open() -> None:
+    job = Job(DECLARED)
+    job.pass_time(30)
+    job.speed = 0.38
+    job.pass_time(25)
+    incident = job.incident
+    job.edit(lambda spec: replace(spec, declared_spread=replace(worlds.BASELINE.spread, within=0.006)))
+    job.pass_time(5)
+    assert job.incident.id == incident.id
+
+
+def test_a_level_that_is_to_be_recorded_in_place_of_a_declared_one_is_no_recovery() -> None:
+    job = Job(DECLARED)
+    job.pass_time(30)
+    job.speed = 0.38
+    job.pass_time(25)
+    job.told.clear()
+    job.edit(lambda spec: replace(spec, declared=None, declared_spread=None, record=RECORDED.record))
+    job.pass_time(40)
+    assert job.status.baseline is not None
+    assert job.status.baseline.level.mfu == pytest.approx(0.38)
+    assert "Recovered" not in job.reasons()
+    assert job.status.history[0].accepted == "the level is to be recorded"
