@@ -106,7 +106,7 @@ def _differential(now: StepAccount, baseline: StepAccount) -> Diagnosis:
     bottleneck = max(groups, key=lambda one: groups[one])
     case = Case(now, baseline)
     said = () if bottleneck is Bottleneck.STRAGGLER else (_part_sentence(bottleneck, now, baseline),)
-    evidence = (summary, *said, *_lesser(groups, bottleneck, limit))
+    evidence = (summary, *said, *_lesser(groups, bottleneck, limit, now))
     certainty = (groups[bottleneck] / grown) * (growth / (growth + limit))
     return _with_cause(case, bottleneck, evidence, certainty, delta)
 
@@ -126,6 +126,11 @@ def _absolute(now: StepAccount) -> Diagnosis:
         return _with_cause(Case(now, None), Bottleneck.STRAGGLER, (), 0.5 + share, {})
     groups.pop(Bottleneck.STRAGGLER, None)
     bottleneck = max(groups, key=lambda one: groups[one])
+    if bottleneck is Bottleneck.HOST_BOUND and now.account_from == "nvtx":
+        return _inconclusive(
+            f"no device activity was recorded, and {_part_sentence(bottleneck, now, None)}",
+            f"record the device: {abstain.RECORD}; on a machine without one, a range around each part of the step",
+        )
     evidence = (_part_sentence(bottleneck, now, None),)
     return _with_cause(Case(now, None), bottleneck, evidence, groups[bottleneck] / now.mean_ns, {})
 
@@ -157,14 +162,20 @@ def _with_cause(
         None if found is None else found.cause.name,
         round(min(0.99, certainty if found else 0.8 * certainty), 2),
         (*evidence, *(found.evidence if found else ())),
-        advice=found.cause.advice if found else GENERAL_ADVICE[bottleneck],
+        advice=found.cause.advice if found else _general_advice(case, bottleneck),
         runbook=_runbook(bottleneck if found is None else found.cause.bottleneck),
         delta_ns=dict(delta),
     )
 
 
+def _general_advice(case: Case, bottleneck: Bottleneck) -> tuple[str, ...]:
+    if bottleneck is Bottleneck.KERNEL_BOUND and case.baseline is None:
+        return ("hold it against a healthy run (--baseline): what is large is not what is wrong",)
+    return GENERAL_ADVICE[bottleneck]
+
+
 GENERAL_ADVICE: Mapping[Bottleneck, tuple[str, ...]] = {
-    Bottleneck.INPUT_STARVED: ("record with --trace=osrt to see what the loader waits for",),
+    Bottleneck.INPUT_STARVED: ("record with nsys --trace=cuda,nvtx,osrt to see what the loader waits for",),
     Bottleneck.COMMS_BOUND: ("record every rank, so that waiting can be told from transferring",),
     Bottleneck.KERNEL_BOUND: ("compare the kernels by name: see the difference's table",),
     Bottleneck.HOST_BOUND: ("record with NVTX ranges around the loop's parts to see which one the host is busy in",),
@@ -251,8 +262,14 @@ def _steps_sentence(now: StepAccount, baseline: StepAccount) -> str:
 
 def _part_sentence(bottleneck: Bottleneck, now: StepAccount, baseline: StepAccount | None) -> str:
     parts = GROUPS[bottleneck]
-    said = f"{WORDS[bottleneck]} {_of_step(parts, now)} per step"
+    said = f"{_word(bottleneck, now)} {_of_step(parts, now)} per step"
     return said if baseline is None else f"{said}, baseline {_of_step(parts, baseline)}"
+
+
+def _word(bottleneck: Bottleneck, account: StepAccount) -> str:
+    """Ranges of the host tell of no device, so that none can be said to idle."""
+    unexplained = bottleneck is Bottleneck.HOST_BOUND and account.account_from == "nvtx"
+    return "host time that no range explains" if unexplained else WORDS[bottleneck]
 
 
 def _of_step(parts: tuple[str, ...], account: StepAccount) -> str:
@@ -260,10 +277,10 @@ def _of_step(parts: tuple[str, ...], account: StepAccount) -> str:
     return f"{milliseconds(part)} of {milliseconds(account.mean_ns)}"
 
 
-def _lesser(groups: Mapping[Bottleneck, float], chosen: Bottleneck, limit: float) -> tuple[str, ...]:
+def _lesser(groups: Mapping[Bottleneck, float], chosen: Bottleneck, limit: float, now: StepAccount) -> tuple[str, ...]:
     """The other groups that changed by more than the limit: a reader will ask."""
     others = ((one, value) for one, value in groups.items() if one is not chosen and abs(value) > limit)
-    return tuple(f"{WORDS[one]} {'+' if value > 0 else '−'}{milliseconds(abs(value))}" for one, value in others)
+    return tuple(f"{_word(one, now)} {'+' if value > 0 else '−'}{milliseconds(abs(value))}" for one, value in others)
 
 
 def _share(part: float, account: StepAccount) -> str:

@@ -94,3 +94,20 @@ def test_a_kernel_that_was_renamed_is_one_row() -> None:
     now = [KernelTotal("gemm_v2", "gemm", 12, 150.0), KernelTotal("relu", "elementwise", 4, 5.0)]
     rows = {one.name: (one.delta_ns, one.calls_baseline, one.calls_now) for one in kernel_deltas(now, before)}
     assert rows == {"gemm_v2 (was gemm_v1)": (50.0, 12, 12), "norm": (-10.0, 4, 0.0), "relu": (5.0, 0.0, 4)}
+
+
+def test_ranges_of_the_host_alone_never_say_that_a_device_idles() -> None:
+    found = diagnose(replace(account(idleHost=96, idleInput=4), account_from="nvtx"))
+    assert found.bottleneck is Bottleneck.INCONCLUSIVE
+    assert found.evidence == (
+        "no device activity was recorded, and host time that no range explains 96.0 ms of 100.0 ms per step",
+    )
+    healthy = replace(account(compute=50, idleHost=6), account_from="nvtx")
+    grown = diagnose(replace(account(compute=50, idleHost=26), account_from="nvtx"), healthy)
+    assert grown.bottleneck is Bottleneck.HOST_BOUND
+    assert "idle device" not in " ".join(grown.evidence)
+
+
+def test_without_a_baseline_no_advice_points_at_a_difference() -> None:
+    assert "difference" not in " ".join(diagnose(account(compute=90, idleHost=10)).advice)
+    assert "--baseline" in diagnose(account(compute=90, idleHost=10)).advice[0]

@@ -120,6 +120,46 @@ def test_processes_that_count_their_devices_each_from_zero_are_different_gpus(tm
     ]
 
 
+def test_what_an_export_leaves_open_of_its_devices_is_no_damage(tmp_path: Path) -> None:
+    path = one_loop(NsysFile(), tmp_path / "t")
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE TARGET_INFO_CUDA_DEVICE (gpuId INTEGER, cudaId INTEGER, pid INTEGER)")
+    connection.execute("INSERT INTO TARGET_INFO_CUDA_DEVICE VALUES (0, 0, NULL), (NULL, 1, 4711)")
+    connection.execute("UPDATE TARGET_INFO_GPU SET name = NULL")
+    connection.commit()
+    connection.close()
+    assert read(path).gpus == {}
+
+
+def test_an_export_without_its_names_says_so_and_blames_nothing(tmp_path: Path) -> None:
+    path = one_loop(NsysFile(), tmp_path / "t")
+    connection = sqlite3.connect(path)
+    connection.execute("DROP TABLE StringIds")
+    connection.close()
+    found = analyze([path])
+    assert any("StringIds" in said for said in found.traces[0].warnings)
+    assert found.diagnosis.bottleneck == "Inconclusive"
+
+
+def test_calls_and_kernels_without_a_correlation_are_not_joined(tmp_path: Path) -> None:
+    path = one_loop(NsysFile(), tmp_path / "t")
+    connection = sqlite3.connect(path)
+    for table in ("CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY"):
+        connection.execute(f"UPDATE {table} SET correlationId = 0")
+    connection.commit()
+    connection.close()
+    assert set(read(path).ops.launch) == {NONE}
+
+
+def test_a_range_with_an_empty_text_is_named_by_its_text_id(tmp_path: Path) -> None:
+    path = one_loop(NsysFile(), tmp_path / "t")
+    connection = sqlite3.connect(path)
+    connection.execute("UPDATE NVTX_EVENTS SET text = ''")
+    connection.commit()
+    connection.close()
+    assert "ProfilerStep#0" in read(path).names
+
+
 # Kineto
 
 

@@ -323,8 +323,5 @@ def _copy_part(name: str) -> int:
 
 def _gpus(properties: Any) -> Mapping[int, str]:
     rows = properties if isinstance(properties, list) else []
-    return {
-        row["id"]: str(row["name"])
-        for row in rows
-        if isinstance(row, dict) and isinstance(row.get("id"), int) and row.get("name")
-    }
+    known = [row for row in rows if isinstance(row, dict) and row.get("name")]
+    return {_integer(row.get("id")): str(row["name"]) for row in known}

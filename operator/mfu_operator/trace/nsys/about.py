@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 Tables = Mapping[str, frozenset[str]]
 
-RANK_NAMES = ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
-WORLD_SIZE_NAMES = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS")
+RANK_NAMES = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
+WORLD_SIZE_NAMES = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS")
 WORST_SEVERITY = 2
 """ENUM_DIAGNOSTIC_SEVERITY_LEVEL: 0 unknown, 1 information, 2 warning, 3 error."""
 
@@ -105,14 +105,17 @@ def _warnings(diagnostics: list[str]) -> tuple[str, ...]:
 def _gpu_names(connection: sqlite3.Connection, tables: Tables) -> dict[int, str]:
     if not {"id", "name"} <= tables.get("TARGET_INFO_GPU", frozenset()):
         return {}
-    return {int(key): str(name) for key, name in connection.execute("SELECT id, name FROM TARGET_INFO_GPU")}
+    return {
+        int(key): str(name)
+        for key, name in connection.execute("SELECT id, name FROM TARGET_INFO_GPU WHERE name NOT NULL")
+    }
 
 
 def _own_gpus(connection: sqlite3.Connection, tables: Tables) -> dict[tuple[int, int], int]:
     if not {"gpuId", "cudaId", "pid"} <= tables.get("TARGET_INFO_CUDA_DEVICE", frozenset()):
         return {}
     rows = connection.execute("SELECT pid, cudaId, gpuId FROM TARGET_INFO_CUDA_DEVICE")
-    found = {(int(pid), int(cuda)): int(gpu) for pid, cuda, gpu in rows}
+    found = {(int(row[0]), int(row[1])): int(row[2]) for row in rows if None not in row}
     meant: dict[int, set[int]] = {}
     for (_, cuda), gpu in found.items():
         meant.setdefault(cuda, set()).add(gpu)
@@ -124,5 +127,7 @@ def _gpus(connection: sqlite3.Connection, tables: Tables) -> dict[int, str]:
     names = _gpu_names(connection, tables)
     if not names or not {"gpuId", "cudaId"} <= tables.get("TARGET_INFO_CUDA_DEVICE", frozenset()):
         return names
-    mapped = connection.execute("SELECT cudaId, gpuId FROM TARGET_INFO_CUDA_DEVICE")
+    mapped = connection.execute(
+        "SELECT cudaId, gpuId FROM TARGET_INFO_CUDA_DEVICE WHERE cudaId NOT NULL AND gpuId NOT NULL"
+    )
     return {int(cuda): names[int(gpu)] for cuda, gpu in mapped if int(gpu) in names} or names

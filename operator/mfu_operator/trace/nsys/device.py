@@ -77,10 +77,22 @@ def _table_ops(
     if "globalPid" not in tables.columns[table]:
         call_keys = _key(np.zeros(len(call_keys), dtype=np.int64), call_keys & CORRELATION_MASK)
         process = np.zeros(len(process), dtype=np.int64)
-    launch = join(_key(process, correlation), call_keys)
+    launch = np.where(correlation > 0, join(_key(process, correlation), call_keys), NONE)
     part, name, size, pageable, shape = _particulars(tables, table, len(start), own)
     graph = (node > 0) | _is_graph_launch(tables, calls, launch) | (table == GRAPHS)
-    columns = (start, end, device, stream, part, name, launch, size, pageable, shape, graph.astype(np.int64))
+    columns = (
+        start,
+        end,
+        np.maximum(device, 0),
+        stream,
+        part,
+        name,
+        launch,
+        size,
+        pageable,
+        shape,
+        graph.astype(np.int64),
+    )
     return DeviceOps(*(one[keep] for one in columns))
 
 

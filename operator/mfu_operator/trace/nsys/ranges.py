@@ -29,11 +29,11 @@ def ranges_of(tables: Tables) -> Spans:
 
 
 def _names(tables: Tables, strings: Ints, where: str) -> Ints:
-    """The names of ranges: the text where there is one, else that of the string id."""
+    """The names of ranges: the text where there is any, else that of the string id."""
     names = np.full(len(strings), NONE, dtype=np.int64)
     if _has_texts(tables):
         texts = tables.connection.execute(f"SELECT CAST(text AS BLOB) FROM {EVENTS} {where}")
-        found = (NONE if text is None else _name(tables, text) for (text,) in texts)
+        found = (_name(tables, text) if text else NONE for (text,) in texts)
         names = np.fromiter(found, dtype=np.int64)
     rest = names == NONE
     once, place = with_places(strings[rest])

@@ -14,6 +14,7 @@ from mfu_operator.trace.range_names import select
 
 SYSTEM_CALLS = "OSRT_API"
 EVENT_TABLES = (*OP_TABLES, CALLS, EVENTS, SYSTEM_CALLS)
+NAMELESS = "the table of names (StringIds) is missing: what kernels and calls do is not known"
 WANTED = frozenset({KERNELS, CALLS, EVENTS})
 """Without one of them a trace is read, and says what it cannot show."""
 
@@ -66,7 +67,7 @@ def _trace(tables: Tables, shown: Path, most_events: int) -> Trace:
         os_calls=os_calls,
         gpus=about.gpus,
         device_expected=bool(len(launched)) or about.device_tracing_failed,
-        warnings=(*about.warnings, *tables.warnings),
+        warnings=(*about.warnings, *tables.warnings, *(() if tables.has_strings else (NAMELESS,))),
         missing=tuple(sorted(WANTED - tables.columns.keys())),
-        incomplete=about.incomplete,
+        incomplete=about.incomplete if tables.has_strings else NAMELESS,
     )

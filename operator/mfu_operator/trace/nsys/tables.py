@@ -66,6 +66,11 @@ class Tables:
         """The process of each thread that was met so far."""
         return column([key >> SERIAL_BITS for key in self._threads])
 
+    @property
+    def has_strings(self) -> bool:
+        """Whether names can be told from their numbers."""
+        return bool(self._strings)
+
     def count(self, tables: Sequence[str]) -> int:
         """The rows of those of the tables that there are."""
         listed = [table for table in tables if table in self.columns]
