@@ -23,7 +23,7 @@ from mfu_operator.cli.source import Asked, opened, prometheus_options
 from mfu_operator.detect.comparable import differences
 from mfu_operator.detect.samples import INFO, MFU, PHASE, SCRAPED_AT, STEP_TIME, THROUGHPUT
 from mfu_operator.detect.utilisation import mfu_problem, peak_flops, with_mfu
-from mfu_operator.detect.words import duration
+from mfu_operator.detect.words import duration, quantity
 from mfu_operator.detect.workload_facts import facts_of
 from mfu_operator.errors import MfuError, Unreadable
 from mfu_operator.model.baseline import BaselineSpec, MetricsSource, Signal
@@ -223,7 +223,7 @@ def overall(
             [nothing] if profile is None else [nothing, f"profile {profile.name}: {profile.about}; {profile.install}"]
         )
     reading = readings[-1] if readings else None
-    told = [_computed(spec, reading)] if reading is not None else []
+    told = [_computed(spec, reading), _alone(spec, reading)] if reading is not None else []
     unlike = differences(spec.comparable, reading.info if reading else {}, facts)
     return [each for each in (*told, *(f"NotComparable: {text}" for text in unlike)) if each]
 
@@ -237,6 +237,18 @@ def _computed(spec: BaselineSpec, reading: Reading) -> str:
     if mfu is None or Signal.MFU in reading.values:
         return ""
     return f"MFU computed from throughput: {mfu:.4g}, at a peak of {peak_flops(spec, reading.info) / 1e12:.5g} TFLOP/s"
+
+
+def _alone(spec: BaselineSpec, reading: Reading) -> str:
+    """That a level of MFU stands alone where the job says more."""
+    level = spec.declared
+    tokens, exported = reading.values.get(Signal.THROUGHPUT), Signal.MFU in reading.values
+    if level is None or level.mfu is None or level.throughput or level.step_time_s or tokens is None or not exported:
+        return ""
+    return (
+        "the level is one of MFU alone, so that a changed formula of MFU would be taken for a loss: declare "
+        f"baseline.values.tokensPerSecondPerGpu (it reads {quantity(Signal.THROUGHPUT, tokens)}) too, or record it"
+    )
 
 
 def _manifest(path: Path | None) -> Mapping[str, Any]:

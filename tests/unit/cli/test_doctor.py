@@ -12,7 +12,7 @@ from mfu_operator.cli.doctor import examined, overall
 from mfu_operator.cli.doctor_pods import examined_pods
 from mfu_operator.cli.findings import Finding
 from mfu_operator.errors import MfuError, Retry
-from mfu_operator.model.baseline import BaselineSpec, Comparable, MetricsSource, PodScrape, Signal, WorkloadRef
+from mfu_operator.model.baseline import BaselineSpec, Comparable, Level, MetricsSource, PodScrape, Signal, WorkloadRef
 from mfu_operator.model.series import Reading
 from mfu_operator.model.workload import PodEndpoint
 from tests.support.metrics_page import TEXT
@@ -181,6 +181,15 @@ def test_mfu_that_the_operator_computes_is_shown_with_its_peak() -> None:
 def test_a_peak_that_is_not_known_is_told() -> None:
     spec = replace(SPEC, metrics=MetricsSource(model_flops_per_token=4.2e10))
     assert overall(spec, OK, [replace(TOKENS, info={})], {}, FLEET)[0].startswith("UnknownPeak")
+
+
+def test_a_level_of_mfu_alone_cannot_tell_a_changed_formula_and_doctor_says_what_to_declare() -> None:
+    both = replace(TOKENS, values={Signal.MFU: 0.42, Signal.THROUGHPUT: 9012.0})
+    alone, two = (replace(SPEC, declared=level) for level in (Level(mfu=0.42), Level(mfu=0.42, throughput=9000.0)))
+    (told,) = overall(alone, OK, [both], {}, FLEET)
+    assert "a changed formula of MFU would be taken for a loss" in told
+    assert "baseline.values.tokensPerSecondPerGpu (it reads 9012 tokens/s per GPU)" in told
+    assert overall(two, OK, [both], {}, FLEET) == overall(alone, OK, [TOKENS], {}, FLEET) == []
 
 
 def test_what_differs_is_told_from_metrics_and_from_the_workloads_object() -> None:
