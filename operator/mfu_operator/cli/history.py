@@ -3,14 +3,34 @@
 import csv
 import math
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
-from mfu_operator.api.quantities import rfc3339, unix_s
+from mfu_operator.api.quantities import rfc3339
 from mfu_operator.errors import Unreadable
 from mfu_operator.model.baseline import Signal
 from mfu_operator.model.series import Phase, Reading
 
-_PHASES = {str(phase): phase for phase in Phase}
+_PHASES = {str(phase): phase for phase in Phase} | {
+    "run": Phase.RUNNING,
+    "train": Phase.RUNNING,
+    "training": Phase.RUNNING,
+    "eval": Phase.EVALUATION,
+    "evaluating": Phase.EVALUATION,
+    "validation": Phase.EVALUATION,
+    "ckpt": Phase.CHECKPOINT,
+    "checkpointing": Phase.CHECKPOINT,
+    "save": Phase.CHECKPOINT,
+    "start": Phase.STARTING,
+    "warmup": Phase.STARTING,
+    "restarting": Phase.STARTING,
+    "pause": Phase.PAUSED,
+    "idle": Phase.PAUSED,
+    "hung": Phase.PAUSED,
+}
+"""The phases, and what trainers' logs call them."""
+
+_NO_VALUE = frozenset({"", "null", "none", "na", "n/a"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +48,8 @@ class History:
 def read_csv(path: Path, signal: Signal) -> History:
     """Read columns `time` (RFC 3339, Unix seconds, or seconds from the start), `value`, and optionally `phase`.
 
-    Rows without a value are gaps. Rows may come in any order; of several with one time the last counts.
+    Times without an offset are UTC. Rows without a value are gaps. Rows may come in any order; of several with one time
+    the last counts.
 
     Raises:
         Unreadable: (UnreadableSeries) naming the line and what it must hold.
@@ -46,29 +67,40 @@ def read_csv(path: Path, signal: Signal) -> History:
     for line, row in enumerate(rows, 2):
         where = f"{path}, line {line}"
         stamp = (row["time"] or "").strip()
-        dated = dated or "T" in stamp
-        time_s = _time_s(stamp, where)
+        time_s, is_date = _time_s(stamp, where)
+        dated = dated or is_date
         value = _value(row["value"], where)
         phase = _phase((row.get("phase") or "").strip(), where)
         by_time[time_s] = Reading(time_s, {} if value is None else {signal: value}, phase)
     return History(tuple(by_time[time_s] for time_s in sorted(by_time)), dated)
 
 
-def _time_s(text: str, where: str) -> float:
+def _time_s(text: str, where: str) -> tuple[float, bool]:
+    """Seconds, and whether they were written as a date."""
     try:
-        time_s = float(text) if "T" not in text else unix_s(text)
+        time_s, is_date = float(text), False
     except ValueError:
-        time_s = math.nan
+        time_s, is_date = _date_s(text), True
     if not math.isfinite(time_s):
         raise Unreadable("UnreadableSeries", f"{where}: {text!r} is no time: write RFC 3339 or seconds")
-    return time_s
+    return time_s, is_date
+
+
+def _date_s(text: str) -> float:
+    """The Unix time of a date and time as ISO 8601 has it, with a blank for the T as well; NaN where it is none."""
+    try:
+        moment = datetime.fromisoformat(text.upper())
+    except ValueError:
+        return math.nan
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def _value(text: str | None, where: str) -> float | None:
-    if not (text or "").strip():
+    written = (text or "").strip()
+    if written.lower() in _NO_VALUE:
         return None
     try:
-        return float(str(text))
+        return float(written)
     except ValueError:
         raise Unreadable("UnreadableSeries", f"{where}: {text!r} is no number") from None
 
@@ -76,6 +108,7 @@ def _value(text: str | None, where: str) -> float | None:
 def _phase(text: str, where: str) -> Phase:
     if not text:
         return Phase.UNKNOWN
-    if text not in _PHASES:
-        raise Unreadable("UnreadableSeries", f"{where}: phase {text!r} is none of {', '.join(_PHASES)}")
-    return _PHASES[text]
+    phase = _PHASES.get(text.lower())
+    if phase is None:
+        raise Unreadable("UnreadableSeries", f"{where}: phase {text!r} is none of {', '.join(Phase)}")
+    return phase

@@ -213,6 +213,52 @@ def test_a_file_that_cannot_be_read_names_the_line_and_the_remedy(tmp_path: Path
         read_csv(path, Signal.MFU)
 
 
+@pytest.mark.parametrize(
+    "stamp",
+    [
+        "2026-01-01T00:01:00Z",
+        "2026-01-01 00:01:00+00:00",
+        "2026-01-01 00:01:00",
+        "2026-01-01T05:31:00+0530",
+        "2026-01-01t00:01:00.000z",
+    ],
+)
+def test_dates_are_read_as_programs_write_them(tmp_path: Path, stamp: str) -> None:
+    path = tmp_path / "series.csv"
+    path.write_text(f"time,value\n{stamp},0.5\n")
+    history = read_csv(path, Signal.MFU)
+    assert (history.readings[0].time_s, history.dated) == (1767225660.0, True)
+
+
+@pytest.mark.parametrize(
+    ("word", "phase"),
+    [
+        ("train", Phase.RUNNING),
+        ("Running", Phase.RUNNING),
+        ("eval", Phase.EVALUATION),
+        ("validation", Phase.EVALUATION),
+        ("checkpointing", Phase.CHECKPOINT),
+        ("save", Phase.CHECKPOINT),
+        ("warmup", Phase.STARTING),
+        ("restarting", Phase.STARTING),
+        ("hung", Phase.PAUSED),
+        ("unknown", Phase.UNKNOWN),
+    ],
+)
+def test_phases_are_read_by_the_names_that_trainers_give_them(tmp_path: Path, word: str, phase: Phase) -> None:
+    path = tmp_path / "series.csv"
+    path.write_text(f"time,value,phase\n0,0.5,{word}\n")
+    assert read_csv(path, Signal.MFU).readings[0].phase is phase
+
+
+@pytest.mark.parametrize("nothing", ["", "null", "None", "NaN", "n/a"])
+def test_a_row_may_say_that_it_has_no_value(tmp_path: Path, nothing: str) -> None:
+    path = tmp_path / "series.csv"
+    path.write_text(f"time,value\n0,{nothing}\n30,0.5\n")
+    first = read_csv(path, Signal.MFU).readings[0]
+    assert not any(math.isfinite(value) for value in first.values.values())
+
+
 def test_empty_values_are_gaps_and_rows_are_sorted(tmp_path: Path) -> None:
     path = tmp_path / "series.csv"
     path.write_text("time,value,phase\n60,0.5,running\n0,0.4,\n30,,paused\n")
