@@ -35,6 +35,16 @@ _HANG_SHARE = 1.0
 _HANG_STEPS = 10.0
 """… but never before ten of the baseline's steps."""
 
+_STILL_SHARE = 2.0
+"""Without a step counter, values that stand still for 20 minutes (of 10) …"""
+
+_STILL_MOVES = 10.0
+"""… and for ten times as long as they usually do are a gauge that nobody sets: where they move at random, chance leaves
+them for so long once in e¹⁰, 22,000, times."""
+
+_FEWEST_MOVES = 20
+"""A series that moved less often may be one that is rounded, or written by hand."""
+
 _IMPLAUSIBLE = math.log(50.0)
 """Fifty times faster or slower is another unit (per cent, milliseconds), not another speed."""
 
@@ -75,6 +85,10 @@ def advance(
     losses = losses_of(values_of(reading), baseline.level)
     if not losses:
         return replace(state, counted_s=reading.time_s, gates=frozenset())
+    if reading.step is None:
+        state = _shown(state, reading)
+        if _stands_still(state, reading.time_s, detection):
+            return replace(state, counted_s=reading.time_s)
     return _usable(state, reading, losses, baseline, detection)
 
 
@@ -100,6 +114,24 @@ def _standing_still(state: State, time_s: float, baseline: Baseline, detection: 
     if state.step_moved_s is None or time_s - state.step_moved_s < limit_s:
         return replace(state, gates=state.gates & {Gate.HUNG, Gate.STARTING, Gate.RESTARTING})
     return replace(state, gates=frozenset({Gate.HUNG}), counted_s=time_s)
+
+
+def _shown(state: State, reading: Reading) -> State:
+    """Note the values, and since when they are the same."""
+    shown, now_s = tuple(reading.values.values()), reading.time_s
+    if shown == state.shown:
+        return state
+    if not state.shown:
+        return replace(state, shown=shown, shown_from_s=now_s, shown_since_s=now_s)
+    return replace(state, shown=shown, shown_since_s=now_s, moves=state.moves + 1)
+
+
+def _stands_still(state: State, time_s: float, detection: Detection) -> bool:
+    """Whether a gauge repeats itself: a job that evaluates or hangs is scraped as well, and shows its last step."""
+    if state.moves < _FEWEST_MOVES:
+        return False
+    usual_s = (state.shown_since_s - state.shown_from_s) / state.moves
+    return time_s - state.shown_since_s > max(_STILL_SHARE * detection.sustain_s, _STILL_MOVES * usual_s)
 
 
 def _usable(

@@ -47,11 +47,12 @@ class State(NamedTuple):
     evidence_s, contradiction_s and recover_s are the clipped sums for a loss, for signals that contradict each other,
     and for a recovery; contradicting are the slowest and the fastest signal when they last did; unusual_s counts
     readings in another unit, the last of them being `unusual`. Of after_s seconds since the alarm, beyond_s were
-    beyond the tolerance. window holds (time, least loss, worst loss) of the readings that are smoothed over.
-    losses are those since the onset; since grown_since_s the clipped sum grown_s, for a loss that can be confirmed, is
-    above nothing: smaller are the losses from the onset to there, larger those since. cut_sum and counted are the sum
-    and number of the cut losses since the onset and, after the alarm, within the span that confirms. The level was
-    taken from readings up to level_until_s (None: from others).
+    beyond the tolerance. Without a step counter, the values `shown` stand since shown_since_s, and moved so many times
+    since shown_from_s. window holds (time, least loss, worst loss) of the readings that are smoothed over. losses are
+    those since the onset; since grown_since_s the clipped sum grown_s, for a loss that can be confirmed, is above
+    nothing: smaller are the losses from the onset to there, larger those since. cut_sum and counted are the sum and
+    number of the cut losses since the onset and, after the alarm, within the span that confirms. The level was taken
+    from readings up to level_until_s (None: from others).
     """
 
     reading_s: float | None = None
@@ -61,6 +62,10 @@ class State(NamedTuple):
     restarts: int = 0
     step: float | None = None
     step_moved_s: float | None = None
+    shown: tuple[float, ...] = ()
+    shown_from_s: float = 0.0
+    shown_since_s: float = 0.0
+    moves: int = 0
     arming: bool = True
     arming_since_s: float | None = None
     level_until_s: float | None = None

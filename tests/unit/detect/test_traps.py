@@ -198,6 +198,46 @@ def test_the_same_step_number_twice_is_no_new_information() -> None:
     assert last(long_steps, baseline).evidence_s == last(once, baseline).evidence_s
 
 
+def jittered(minutes: float, loss: float = 0.0, every_s: float = 30.0, updated_s: float = 30.0) -> list[Reading]:
+    """Readings without a step counter of a gauge that is set every `updated_s`, to another value each time."""
+    chance = random.Random(11)
+    readings = flat(minutes, loss, every_s=every_s)
+    values: dict[int, float] = {}
+    return [
+        replace(
+            reading,
+            values={
+                Signal.MFU: values.setdefault(
+                    int(reading.time_s // updated_s), 0.46 * (1 - loss) * (1 + chance.gauss(0, 0.003))
+                )
+            },
+        )
+        for reading in readings
+    ]
+
+
+def test_a_gauge_that_stands_still_is_no_new_information_and_confirms_nothing() -> None:
+    """A job that evaluates, or hangs, shows its last step for as long as it is scraped; that one was slow."""
+    readings = joined(jittered(60), flat(120, loss=0.5))
+    assert not any(state.confirmed for state in states(readings))
+    usable_s = last(readings).usable_s
+    assert usable_s is not None and usable_s <= 80 * MINUTE + 30
+
+
+def test_a_gauge_that_is_seldom_set_is_confirmed_all_the_same() -> None:
+    readings = joined(jittered(300, updated_s=300), jittered(90, loss=0.1, updated_s=300))
+    assert last(readings).confirmed
+
+
+def test_a_gauge_that_moves_again_counts_again() -> None:
+    readings = joined(jittered(60), flat(120), jittered(60, loss=0.06))
+    assert last(readings).confirmed
+
+
+def test_a_series_that_never_moved_is_believed() -> None:
+    assert last(joined(flat(60), flat(60, loss=0.06))).confirmed
+
+
 def test_a_gap_of_twenty_minutes_forgets_the_evidence_and_a_missing_scrape_does_not() -> None:
     before = joined(flat(60), flat(8, loss=0.06))
     late = [replace(reading, time_s=reading.time_s + before[-1].time_s + 21 * MINUTE) for reading in flat(1, loss=0.06)]
