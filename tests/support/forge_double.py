@@ -24,7 +24,7 @@ class ForgeDouble:
             return found
         number = len(self.pulls) + 1
         url = f"https://forge.invalid/team/models/pulls/{number}"
-        opened = PullRequest(number, url, proposal.branch, PullRequestState.OPEN, head_sha=f"{number:040x}")
+        opened = PullRequest(number, url, proposal.branch, PullRequestState.OPEN)
         self.pulls.append(opened)
         self.proposals[number] = proposal
         return opened

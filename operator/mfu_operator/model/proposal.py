@@ -43,6 +43,5 @@ class PullRequest:
     url: str
     branch: str
     state: PullRequestState
-    head_sha: str | None = None
     merge_sha: str | None = None
     merged_at: float | None = None

@@ -92,7 +92,6 @@ def _read(pull: Mapping[str, Any]) -> PullRequest:
         url=str(pull["links"]["html"]["href"]),
         branch=str(pull["source"]["branch"]["name"]),
         state=state,
-        head_sha=(pull["source"].get("commit") or {}).get("hash"),
         merge_sha=(pull.get("merge_commit") or {}).get("hash") if merged else None,
         merged_at=unix_time(pull.get("closed_on") or pull.get("updated_on")) if merged else None,
     )

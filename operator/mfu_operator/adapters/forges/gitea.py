@@ -89,7 +89,6 @@ def _read(pull: Mapping[str, Any]) -> PullRequest:
         url=str(pull["html_url"]),
         branch=str(pull["head"].get("label") or pull["head"]["ref"]),
         state=PullRequestState.MERGED if merged else closed,
-        head_sha=pull["head"].get("sha"),
         merge_sha=pull.get("merge_commit_sha") if merged else None,
         merged_at=unix_time(pull.get("merged_at")) if merged else None,
     )

@@ -90,7 +90,6 @@ def _read(pull: Mapping[str, Any]) -> PullRequest:
         url=str(pull["html_url"]),
         branch=str(pull["head"]["ref"]),
         state=PullRequestState.MERGED if merged_at else closed,
-        head_sha=pull["head"].get("sha"),
         merge_sha=pull.get("merge_commit_sha") if merged_at else None,
         merged_at=unix_time(merged_at),
     )

@@ -89,7 +89,6 @@ def _read(request: Mapping[str, Any]) -> PullRequest:
         url=str(request["web_url"]),
         branch=str(request["source_branch"]),
         state=state,
-        head_sha=request.get("sha"),
         merge_sha=landed if merged else None,
         merged_at=unix_time(request.get("merged_at")) if merged else None,
     )
