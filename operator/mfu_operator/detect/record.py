@@ -1,15 +1,16 @@
 """A baseline's level and spread from the readings of healthy runs. A pure function of the readings: it may be asked
 again after every reading and after every restart."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
 from mfu_operator.detect.cleaning import STRENGTH, gate_of, is_restart, log_speed, values_of
+from mfu_operator.detect.comparable import completed, differences
 from mfu_operator.detect.statistics import DEFAULT_TOLERANCE, LARGEST_TOLERANCE, mad_sigma, spread_of
 from mfu_operator.detect.words import duration, per_cent
 from mfu_operator.errors import Unreadable
-from mfu_operator.model.baseline import Baseline, Detection, Level, Provenance, RecordPlan, Signal
+from mfu_operator.model.baseline import Baseline, Comparable, Detection, Level, Provenance, RecordPlan, Signal
 from mfu_operator.model.incident import Recording
 from mfu_operator.model.series import Reading
 
@@ -31,10 +32,14 @@ _TREND_SHARE = 0.5
 
 @dataclass(slots=True)
 class _Run:
-    """Usable readings of one incarnation after its warm-up: (time, seconds it stands for, values)."""
+    """Usable readings of one incarnation after its warm-up: (time, seconds it stands for, values).
+
+    `info` is what the job said of itself.
+    """
 
     started_s: float
     points: list[tuple[float, float, dict[Signal, float]]] = field(default_factory=list)
+    info: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def collected_s(self) -> float:
@@ -63,7 +68,8 @@ def record(
 
     A run is one incarnation of the workload; `plan.runs` of them are needed, each with `plan.duration_s` of usable
     readings in the running phase after `plan.warmup_s`. Of a longer run the newest part counts, so that a run that was
-    unsteady at first is accepted once it is steady.
+    unsteady at first is accepted once it is steady. Runs that say that they are of another configuration than the
+    newest do not count.
 
     Args:
         readings: all since `started_at` (older ones are ignored), oldest first.
@@ -72,7 +78,7 @@ def record(
         detection: tolerance and horizons that the baseline will be judged with.
     """
     rule = detection or Detection()
-    runs = _runs([reading for reading in readings if reading.time_s >= started_at], plan, rule)
+    runs, unlike = _alike(_runs([reading for reading in readings if reading.time_s >= started_at], plan, rule))
     signal = _strongest(runs)
     steady: list[_Run] = []
     problem: str | None = None
@@ -88,7 +94,7 @@ def record(
         problem = unsteady
     if signal and len(steady) >= plan.runs:
         return _baseline(steady[-plan.runs :], signal, rule)
-    return _progress(runs, steady, plan, started_at, problem)
+    return _progress(runs, steady, plan, started_at, problem or unlike)
 
 
 def record_first(readings: Sequence[Reading], span_s: float, detection: Detection) -> tuple[Baseline, str | None]:
@@ -149,8 +155,19 @@ def _runs(readings: Sequence[Reading], plan: RecordPlan, rule: Detection) -> lis
                 if reading.time_s - begun_s >= plan.warmup_s:
                     run.points.append((reading.time_s, min(reading.time_s - before_s, longest_s), values))
             before_s = reading.time_s
+        run.info = next((reading.info for reading in reversed(group) if reading.info), {})
         runs.append(run)
     return runs
+
+
+def _alike(runs: Sequence[_Run]) -> tuple[Sequence[_Run], str | None]:
+    """The runs that are the newest one's job as far as they say, and in what others differ."""
+    newest = runs[-1].info if runs else {}
+    job = completed(Comparable(newest.get("model", "")), newest, {})
+    unlike = {id(run): differences(job, run.info, {}) for run in runs}
+    others = sorted({told for run in runs for told in unlike[id(run)]})
+    kept = [run for run in runs if not unlike[id(run)]]
+    return kept, f"runs of another configuration do not count: {'; '.join(others)}" if others else None
 
 
 def _incarnations(readings: Sequence[Reading]) -> Iterator[list[Reading]]:

@@ -111,3 +111,22 @@ def test_a_run_that_is_scraped_seldom_is_recorded_longer() -> None:
     plan = RecordPlan(duration_s=40, warmup_s=10)
     assert isinstance(record(noisy(flat(1, every_s=5), 0.008), plan, 0.0, rule), Recording)
     assert isinstance(record(noisy(flat(2, every_s=5), 0.008), plan, 0.0, rule), Baseline)
+
+
+def of(batch: str, name: str) -> list[Reading]:
+    return [replace(reading, info={"global_batch": batch, "rank": "0"}) for reading in flat(40, incarnation=name)]
+
+
+def test_runs_of_another_configuration_are_not_mixed_into_the_level() -> None:
+    plan = replace(PLAN, runs=3)
+    runs = [of("256", "a"), of("256", "b"), of("512", "c")]
+    progress = record(joined(*runs), plan, 0.0)
+    assert isinstance(progress, Recording)
+    assert progress.run == 2
+    assert progress.problem == "runs of another configuration do not count: global batch 256 instead of 512"
+    assert isinstance(record(joined(*runs, of("512", "d"), of("512", "e")), plan, 0.0), Baseline)
+
+
+def test_a_run_that_does_not_say_what_it_is_counts() -> None:
+    runs = [of("256", "a"), flat(40, incarnation="b"), of("256", "c")]
+    assert isinstance(record(joined(*runs), replace(PLAN, runs=3), 0.0), Baseline)
