@@ -7,6 +7,7 @@ MUST_EQUAL = {
     "batchSize": "batch size",
     "profilerStacks": "the profiler's settings (stacks)",
     "profilerShapes": "the profiler's settings (shapes)",
+    "profilerMemory": "the profiler's settings (memory)",
     "producer": "the profiler",
 }
 """Facts that must be equal where both accounts have them, and their names in a sentence."""

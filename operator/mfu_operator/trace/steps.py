@@ -9,14 +9,18 @@ from mfu_operator.errors import Unreadable
 from mfu_operator.model.trace import Ints, Spans, Trace, column
 from mfu_operator.trace.distinct import distinct
 
+COUNTED = r"[\W_]*\d*(\W*(of|/)\W*\d+)?\W*$"
+"""After a step's name: nothing, its number (" 5", "_5", "[5]"), or its number and how many there are ("5/100")."""
+
 PATTERNS = (
     re.compile(r"^ProfilerStep#?\s*\d*\*?$"),
     re.compile(
-        r"^(epoch[ _]?\d+[ ,_:/-]*)?((global|train(ing)?)[ _-]?)?(step|iteration|iter)[ _#:=-]*\d*$", re.IGNORECASE
+        r"^\W*(epoch[ _]?\d+[ ,_:/-]*)?((global|train(ing)?)[ _-]?)?(step|iteration|iter)" + COUNTED, re.IGNORECASE
     ),
-    re.compile(r"^(train(ing)?[ _-]?)?batch[ _#:=-]*\d*$", re.IGNORECASE),
+    re.compile(r"^\W*(train(ing)?[ _-]?)?(mini[ _-]?)?batch" + COUNTED, re.IGNORECASE),
+    re.compile(r"^\[pl\]\[profile\]run_training_batch$"),
 )
-"""Names of step ranges, the surest first."""
+"""Names of step ranges, the surest first; the last is PyTorch Lightning's own."""
 
 NUMBERS = re.compile(r"\d+")
 

@@ -56,7 +56,8 @@ def test_two_steps_on_either_side_need_a_larger_growth() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fact", "now", "before"), [("worldSize", 8.0, 16.0), ("batchSize", 32.0, 64.0), ("profilerStacks", 1.0, 0.0)]
+    ("fact", "now", "before"),
+    [("worldSize", 8.0, 16.0), ("batchSize", 32.0, 64.0), ("profilerStacks", 1.0, 0.0), ("profilerMemory", 1.0, 0.0)],
 )
 def test_other_conditions_make_it_not_comparable(fact: str, now: float, before: float) -> None:
     found = diagnose(replace(HEALTHY, facts={fact: now}), replace(HEALTHY, facts={fact: before}))

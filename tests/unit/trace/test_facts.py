@@ -18,9 +18,9 @@ elementwiseNs embeddingCalls embeddingNs gemmCalls gemmNs graphNs gridBlocks h2d
 halfMatrixCalls halfMatrixNs hostBlockedNs hostOpMedianNs hostOps hostStdNs incomplete inputBlockedNs inputFileCalls
 inputFileNs inputNetworkCalls inputNetworkNs inputOwnNs inputPeakShare inputPollCalls inputPollNs inputRangeNs
 inputSleepCalls inputSleepNs inputStdNs inputWaitCalls inputWaitNs kernelCalls launchCallNs launchCalls loadFileNs
-loadNetworkNs loader loaderThreads normalizationCalls normalizationNs optimizerCalls optimizerNs pageableNs
-producer profilerShapes profilerStacks reductionCalls reductionNs restStdNs singleMatrixCalls singleMatrixNs syncCallNs
-syncCalls tf32MatrixCalls tf32MatrixNs transformNs wholeSteps worldSize
+loadNetworkNs loader loaderThreads normalizationCalls normalizationNs optimizerCalls optimizerNs pageableNs producer
+profilerMemory profilerShapes profilerStacks reductionCalls reductionNs restStdNs singleMatrixCalls singleMatrixNs
+syncCallNs syncCalls tf32MatrixCalls tf32MatrixNs transformNs wholeSteps worldSize
 """
 
 

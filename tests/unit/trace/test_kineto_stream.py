@@ -101,6 +101,23 @@ def test_an_array_of_events_alone_is_a_trace_too(tmp_path: Path) -> None:
     assert trace.names == ("a", "b")
 
 
+@pytest.mark.parametrize("end", ["}", "},", "}\n,\n", "},]", "} , ]\n"])
+def test_an_array_need_not_be_closed_and_may_end_in_a_comma(end: str, tmp_path: Path) -> None:
+    text = json.dumps([event("a", 1), event("b", 2)]).removesuffix("}]") + end
+    trace = read_kineto(written(tmp_path / "t", text.encode()))
+    assert (trace.names, trace.incomplete) == (("a", "b"), None)
+
+
+@pytest.mark.parametrize(
+    "cut", ["}]", "0}}]", ' {"device": 0}}]'], ids=["after a value's brace", "in a value", "before it"]
+)
+def test_an_array_that_ends_within_an_event_is_cut_short(cut: str, tmp_path: Path) -> None:
+    text = json.dumps([event("a", 1), event("b", 2), event("c", 3, args={"device": 0})])
+    trace = read_kineto(written(tmp_path / "t", text[: -len(cut)].encode()))
+    assert trace.names == ("a", "b")
+    assert trace.incomplete
+
+
 def test_text_that_is_not_utf8_and_numbers_that_are_none_are_put_right(tmp_path: Path) -> None:
     text = b'{"traceEvents": [{"ph": "X", "cat": "user_annotation", "name": "caf\xe9", "ts": 5, "dur": 1, '
     text += b'"args": {"memory bandwidth (GB/s)": inf, "other": -nan}}]}'

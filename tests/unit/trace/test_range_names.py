@@ -26,6 +26,10 @@ def test_names_of_layers_and_of_the_framework_are_no_input(name: str) -> None:
         ("input", "idleInput"),
         ("dataloader", "idleInput"),
         ("## load_batch ##", "idleInput"),
+        ("[pl][profile]get_train_batch", "idleInput"),
+        ("loader_next", "idleInput"),
+        ("prefetcher.next", "idleInput"),
+        ("next(iter)", "idleInput"),
         ("forward", "compute"),
         ("backward", "compute"),
         ("loss", "compute"),
@@ -48,12 +52,38 @@ def test_what_a_training_loops_ranges_mean(name: str, meant: str | None) -> None
 
 
 @pytest.mark.parametrize(
-    "name", ["step", "Step 12", "train_step", "iteration_7", "ProfilerStep#5", "epoch 1, step 20", "batch 3"]
+    "name",
+    [
+        "step",
+        "Step 12",
+        "train_step",
+        "iteration_7",
+        "ProfilerStep#5",
+        "epoch 1, step 20",
+        "batch 3",
+        "## step 5 ##",
+        "step[5]",
+        "step 5/100",
+        "Iter: 5 of 100",
+        "minibatch 4",
+        "[pl][profile]run_training_batch",
+    ],
 )
 def test_usual_names_of_step_ranges_are_known(name: str) -> None:
     assert any(pattern.match(name) for pattern in PATTERNS)
 
 
-@pytest.mark.parametrize("name", ["optimizer_step", "stepper", "Optimizer.step#SGD.step", "steps of layer 3"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "optimizer_step",
+        "stepper",
+        "iter_next",
+        "micro_batch 3",
+        "[pl][profile]run_training_epoch",
+        "Optimizer.step#SGD.step",
+        "steps of layer 3",
+    ],
+)
 def test_a_part_of_a_step_is_not_taken_for_it(name: str) -> None:
     assert not any(pattern.match(name) for pattern in PATTERNS)

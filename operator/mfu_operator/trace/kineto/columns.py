@@ -190,6 +190,7 @@ class Columns:
             settings={
                 "profilerStacks": float(bool(about.with_stack)),
                 "profilerShapes": float(bool(about.record_shapes)),
+                "profilerMemory": float(bool(about.profile_memory)),
             },
         )
 

@@ -63,6 +63,7 @@ class Document(msgspec.Struct):
     distributedInfo: Any = None  # noqa: N815
     with_stack: Any = None
     record_shapes: Any = None
+    profile_memory: Any = None
 
 
 _EVENTS = msgspec.json.Decoder(list[Event])

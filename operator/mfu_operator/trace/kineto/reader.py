@@ -1,5 +1,6 @@
 """Reads a Kineto (torch.profiler) Chrome trace, a piece at a time: bytes, then events, then columns."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,6 +10,9 @@ from mfu_operator.trace.kineto.columns import Columns
 from mfu_operator.trace.kineto.events import Document, Event, document_of, events_of, header_of, shaped_events_of
 from mfu_operator.trace.kineto.stream import KinetoStream, last_boundary
 from mfu_operator.trace.limits import MOST_EVENTS, check_count
+
+UNCLOSED = re.compile(rb"\}\s*,?\s*\]?\s*$")
+"""The end of a bare array of events, whose format allows to leave out the bracket, and whose writers leave a comma."""
 
 
 def read_kineto(path: Path, most_events: int = MOST_EVENTS) -> Trace:
@@ -40,10 +44,21 @@ def _last_piece(text: bytes, stream: KinetoStream, path: Path) -> tuple[Sequence
     try:
         found = document_of(closed, path)
     except Unreadable:
+        whole = None if stream.header else _unclosed(text, path)
+        if whole is not None:
+            return whole, Document()
         events = _cut_events(text, path)
         stream.truncated = True
         return events, header_of(stream.header)
     return found.traceEvents or [], _joined(header_of(stream.header), found)
+
+
+def _unclosed(text: bytes, path: Path) -> list[Event] | None:
+    """The events of a bare array that lacks only its own end; None where an event is cut."""
+    try:
+        return events_of(UNCLOSED.sub(b"}]", text), path) if UNCLOSED.search(text) else None
+    except Unreadable:
+        return None
 
 
 def _cut_events(text: bytes, path: Path) -> list[Event]:
@@ -53,7 +68,7 @@ def _cut_events(text: bytes, path: Path) -> list[Event]:
 
 
 def _joined(header: Document, found: Document) -> Document:
-    for name in ("deviceProperties", "distributedInfo", "with_stack", "record_shapes"):
+    for name in ("deviceProperties", "distributedInfo", "with_stack", "record_shapes", "profile_memory"):
         if getattr(found, name) is None:
             setattr(found, name, getattr(header, name))
     return found
