@@ -1,29 +1,23 @@
-"""The events of a Kineto trace in columns: every category spelling since PyTorch 1.8, CUDA and ROCm.
+"""The events of a Kineto trace in columns: every category spelling since PyTorch 1.8."""
 
-Times are microseconds in JSON numbers, which are IEEE doubles: start = rint(ts · 1000) and end = start +
-rint(dur · 1000) in double arithmetic. Traces without `baseTimeNanoseconds` count from 1970, where a double resolves
-256 ns; equal texts still give equal times.
-"""
-
-import contextlib
-import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from mfu_operator.model.trace import NONE, Batches, DeviceOps, Flags, Ints, Spans, Trace, column
+from mfu_operator.model.trace import NONE, Batches, DeviceOps, Ints, Spans, Trace, column
 from mfu_operator.trace import batch
-from mfu_operator.trace.accounting import COMPUTE, D2D, D2H, H2D, MEMSET
+from mfu_operator.trace.accounting import D2D, MEMSET
 from mfu_operator.trace.distinct import used
 from mfu_operator.trace.joins import join
 from mfu_operator.trace.kernels import part_of
-from mfu_operator.trace.kineto.events import NO_SHAPES, Arguments, Document, Event, ShapedArguments
+from mfu_operator.trace.kineto.device import DEVICE, copy_part, device_columns, gpus_of
+from mfu_operator.trace.kineto.events import NO_SHAPES, Document, Event, ShapedArguments
+from mfu_operator.trace.kineto.numbers import LATEST_US, count_of, integers, times
 from mfu_operator.trace.range_names import is_range, mean
 
-DEVICE = ("kernel", "Kernel", "gpu_memcpy", "Memcpy", "gpu_memset", "Memset", "concurrent_kernel")
 CALLS = (
     "cuda_runtime",
     "Runtime",
@@ -41,13 +35,6 @@ UNREAD = ("mtia_ccp_events", "hpu_op")
 RANGES = ("user_annotation",)
 HOST_OPS = ("cpu_op", "Operator", "operator")
 PYTHON = ("python_function",)
-COPIES = ("gpu_memcpy", "Memcpy")
-MEMSETS = ("gpu_memset", "Memset")
-
-TO_DEVICE = re.compile(r"(?i)HtoD|HtoA|Host_?to_?Device|\b[HM]2D\b")
-TO_HOST = re.compile(r"(?i)DtoH|AtoH|Device_?to_?Host|\bD2[HM]\b")
-"""Names of copies: "Memcpy HtoD (Pinned -> Device)"; ROCm: "CopyHostToDevice"; Intel's, by kinds of memory (M is the
-system's, H the host's for the device): "Memcpy M2D (MEMORY(Unknown) -> DEVICE)"."""
 
 FEWEST_EVENTS = 0.5
 """Of the numbered host events: with fewer left, nothing can be said about the step."""
@@ -57,13 +44,6 @@ SAMPLED = "the trace was sampled"
 
 ENOUGH_SHAPED, MOST_SHAPED = 4, 16
 """Pieces that tell the batch size, and pieces in which it is looked for."""
-
-LONGEST_US = 1e12
-LATEST_US = 2.0**62 / 1000
-"""Eleven days: an event that claims to last longer, or a time beyond 2⁶² ns, is damage."""
-
-LARGEST = 1 << 62
-"""Beyond it a number is none: sums of two such would not fit into a column."""
 
 Key = TypeVar("Key")
 
@@ -150,17 +130,17 @@ class Columns:
         self._shaped += len(self._batches) > before
 
     def _columns_of(self, kind: str, rows: list[Event]) -> tuple[Ints, ...]:
-        start, end, sound = _times(rows)
+        start, end, sound = times(rows)
         if not sound.all():
             self._damaged += int((~sound).sum())
             rows = [row for row, keep in zip(rows, sound, strict=True) if keep]
             start, end = start[sound], end[sound]
         name = self._names.of([row.name for row in rows])
         if kind == "ops":
-            return (start, end, name, *_device_columns(rows))
+            return (start, end, name, *device_columns(rows))
         thread = self._threads.of([(row.pid, row.tid) for row in rows])
         if kind == "calls":
-            return (start, end, thread, name, _integers([row.args and row.args.correlation for row in rows]))
+            return (start, end, thread, name, integers([row.args and row.args.correlation for row in rows]))
         return (start, end, thread, name)
 
     def trace(self, path: Path, about: Document, *, truncated: bool) -> Trace:
@@ -173,8 +153,8 @@ class Columns:
             path=str(path),
             format="kineto-json",
             producer="torch.profiler",
-            rank=_plain(info.get("rank")),
-            world_size=_plain(info.get("world_size")) or None,
+            rank=count_of(info.get("rank")),
+            world_size=count_of(info.get("world_size")) or None,
             names=names,
             processes=self._processes(),
             ops=self._ops(names, calls, correlations),
@@ -182,7 +162,7 @@ class Columns:
             ranges=ranges,
             host_ops=host_ops,
             batches=Batches(*column(self._batches).reshape(-1, 3).T),
-            gpus=_gpus(about.deviceProperties),
+            gpus=gpus_of(about.deviceProperties),
             device_expected=bool(mean(calls, names, "cuda", "launch", "graph").any()),
             warnings=self._warnings(truncated),
             unread=self._unread_devices(),
@@ -243,7 +223,7 @@ class Columns:
         launch = np.where(correlation > 0, join(correlation, correlations), NONE)
         by_name = np.zeros((3, len(names)), dtype=np.int64)
         for one in used(name):
-            by_name[:, one] = part_of(names[one]), _copy_part(names[one]), "ageable" in names[one]
+            by_name[:, one] = part_of(names[one]), copy_part(names[one]), "ageable" in names[one]
         kernel_part, copy, pageable = by_name[:, name]
         copies = kind == D2D
         part = np.where(copies, copy, np.where(kind == MEMSET, MEMSET, kernel_part))
@@ -256,73 +236,3 @@ class Columns:
     def _processes(self) -> Ints:
         known: _Numbered[str] = _Numbered()
         return known.of([process for process, _ in self._threads.spelled])
-
-
-def _times(rows: Sequence[Event]) -> tuple[Ints, Ints, Flags]:
-    begin = np.fromiter([row.ts for row in rows], dtype=np.float64, count=len(rows))
-    length = np.fromiter([row.dur for row in rows], dtype=np.float64, count=len(rows))
-    sound = (length >= 0) & (length < LONGEST_US) & (np.abs(begin) < LATEST_US)
-    start = np.rint(np.where(sound, begin, 0.0) * 1000).astype(np.int64)
-    return start, start + np.rint(np.where(sound, length, 0.0) * 1000).astype(np.int64), sound
-
-
-def _device_columns(rows: Sequence[Event]) -> tuple[Ints, ...]:
-    """(device, stream, correlation, bytes, shape, kind); kind is COMPUTE, D2D for any copy, or MEMSET."""
-    nothing = Arguments()
-    arguments = [row.args or nothing for row in rows]
-    device = _integers(
-        [one.device if one.device is not None else row.pid for one, row in zip(arguments, rows, strict=True)]
-    )
-    stream = _integers(
-        [one.stream if one.stream is not None else row.tid for one, row in zip(arguments, rows, strict=True)]
-    )
-    correlation = _integers([one.correlation for one in arguments])
-    size = np.maximum(_integers([one.bytes for one in arguments]), 0)
-    shape = column([_shape(one) for one in arguments])
-    kind = column([D2D if row.cat in COPIES else MEMSET if row.cat in MEMSETS else COMPUTE for row in rows])
-    return np.maximum(device, 0), stream, correlation, size, shape, kind
-
-
-def _shape(arguments: Arguments) -> int:
-    """Blocks of the launch grid; 0 where unknown."""
-    total = 1
-    if not isinstance(arguments.grid, list):
-        return 0
-    for one in arguments.grid:
-        total *= one if isinstance(one, int) and 0 <= one < 1 << 20 else 0
-    return total
-
-
-def _integers(values: Sequence[Any]) -> Ints:
-    """Each value as `_integer` has it; quicker where all are numbers that a column can hold, or nothing."""
-    if set(map(type, values)) <= {int, type(None)}:
-        with contextlib.suppress(OverflowError):
-            plain = [NONE if value is None else value for value in values]
-            numbers = np.fromiter(plain, dtype=np.int64, count=len(plain))
-            return np.where((numbers >= -1) & (numbers < LARGEST), numbers, NONE)
-    return np.fromiter(map(_integer, values), dtype=np.int64, count=len(values))
-
-
-def _integer(value: Any) -> int:
-    """The number, also from text; NONE where it is none or no column can hold it."""
-    if isinstance(value, str):
-        value = int(value) if value.isascii() and value.isdigit() else NONE
-    return value if isinstance(value, int) and -1 <= value < LARGEST else NONE
-
-
-def _plain(value: Any) -> int | None:
-    number = NONE if isinstance(value, bool) else _integer(value)
-    return None if number < 0 else number
-
-
-def _copy_part(name: str) -> int:
-    """The part of a copy by Kineto's name for it."""
-    if TO_DEVICE.search(name):
-        return H2D
-    return D2H if TO_HOST.search(name) else D2D
-
-
-def _gpus(properties: Any) -> Mapping[int, str]:
-    rows = properties if isinstance(properties, list) else []
-    known = [row for row in rows if isinstance(row, dict) and row.get("name")]
-    return {_integer(row.get("id")): str(row["name"]) for row in known}
