@@ -8,7 +8,7 @@ WITHOUT = {
     MFU: "MFU is not judged; throughput or step time can be",
     STEP_TIME: "step time is not judged, and a slow rank cannot be told",
     THROUGHPUT: "throughput is not judged, and a changed MFU formula cannot be told from a loss",
-    STEPS: "a hang is not seen, for a gauge that nobody sets keeps its value",
+    STEPS: "a hang is told late and as missing data, for a gauge that nobody sets keeps its value",
     PHASE: "checkpoints and evaluations are not gated, and a loss needs 10 minutes of evidence and not 7",
     INFO: "a changed batch, sequence length or world size is told from the workload's object alone",
     RUNNING_RATIO: "readings just after a checkpoint still hold a part of it",

@@ -103,12 +103,15 @@ def _no_data(state: State, detection: Detection, now_s: float) -> tuple[str, str
     if Gate.HUNG in state.gates:
         since = "" if state.step_moved_s is None else f" for {duration(now_s - state.step_moved_s)}"
         return "Hung", f"the step counter stands still at {state.step:g}{since}"
-    if state.gates and (
-        state.usable_s is None or now_s - state.usable_s > max(_SOONEST_STALE_S, _GATED_SHARE * detection.sustain_s)
-    ):
+    longest_s = max(_SOONEST_STALE_S, _GATED_SHARE * detection.sustain_s)
+    unusable_s = math.inf if state.usable_s is None else now_s - state.usable_s
+    if state.gates and unusable_s > longest_s:
         return "Gated", f"readings arrive and none counts: the job is {_gates(state)}"
     if state.usable_s is None:
         return "NoUsableSignal", "readings arrive, and none of the signals that the baseline declares is among them"
+    if unusable_s > longest_s:
+        told = f"none of the last {duration(unusable_s)} says anything new of the speed"
+        return "NoUsableSignal", f"readings arrive, and {told}: they are no numbers above 0, or the same again"
     return None
 
 

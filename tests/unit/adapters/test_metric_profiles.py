@@ -49,5 +49,5 @@ def test_what_a_framework_logs_is_what_its_profile_reads(bridge: Mapping[str, An
 
 @pytest.mark.parametrize("profile", sorted(LOGGED))
 def test_a_hang_is_seen_with_every_profile(profile: str) -> None:
-    """A gauge that nobody sets any more keeps its value: without a step number it looks like a run at its level."""
+    """A gauge that nobody sets any more keeps its value: without a step number a hang is told late."""
     assert "steps" in profiles()[profile].names

@@ -1,3 +1,5 @@
+import math
+import random
 from dataclasses import replace
 
 import pytest
@@ -171,6 +173,24 @@ def test_a_short_horizon_does_not_make_every_late_scrape_a_silence() -> None:
 def test_readings_without_the_declared_signal_are_no_data() -> None:
     readings = [replace(reading, values={Signal.STEP_TIME: 1.0}) for reading in flat(10)]
     judgement = judged(readings)
+    assert (judgement.verdict, judgement.reason) == (Verdict.NO_DATA, "NoUsableSignal")
+
+
+@pytest.mark.parametrize("value", [math.nan, 0.0])
+def test_readings_that_say_nothing_of_the_speed_are_no_data_after_a_while_and_not_healthy(value: float) -> None:
+    silent = [replace(reading, values={Signal.MFU: value}) for reading in flat(30)]
+    assert judged(joined(flat(60), silent[:30])).verdict is Verdict.HEALTHY
+    judgement = judged(joined(flat(60), silent))
+    assert (judgement.verdict, judgement.reason) == (Verdict.NO_DATA, "NoUsableSignal")
+    assert "none of the last 30 min" in judgement.message
+    assert judged(joined(flat(60), silent, flat(1))).verdict is Verdict.HEALTHY
+
+
+def test_a_gauge_that_nobody_sets_any_more_is_no_data_after_a_while_and_not_healthy() -> None:
+    chance = random.Random(3)
+    moving = [replace(each, values={Signal.MFU: 0.46 * (1 + chance.gauss(0, 0.003))}) for each in flat(60)]
+    still = [replace(each, values=moving[-1].values) for each in flat(60)]
+    judgement = judged(joined(moving, still))
     assert (judgement.verdict, judgement.reason) == (Verdict.NO_DATA, "NoUsableSignal")
 
 
