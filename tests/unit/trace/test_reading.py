@@ -248,6 +248,34 @@ def test_numbers_in_quotes_are_numbers(tmp_path: Path) -> None:
     assert account(written(tmp_path / "t", events))[0]["compute"] == 25_500
 
 
+NUMBERED = {"ops": ("X", "cpu_op"), "python": ("X", "python_function"), "memory": ("i", "cpu_instant_event")}
+WITH_ALL = {"with_stack": 1, "profile_memory": 1}
+
+
+def numbered(path: Path, recorded: str, kept: str, **settings: int) -> Trace:
+    """A trace whose host events are numbered as they were recorded: one operator to four of each other kind."""
+    order = [kind for kind in recorded.split() for _ in range(1 if kind == "ops" else 4)]
+    events = [
+        {**event(NUMBERED[kind][1], "e", 5_000 + index, 1, **{"Ev Idx": index}), "ph": NUMBERED[kind][0]}
+        for index, kind in enumerate(order * 20)
+        if kind in kept.split()
+    ]
+    return read(written(path, [*timed(5_000, 20), *events], **settings))
+
+
+def test_events_of_memory_are_numbered_too_and_make_no_sample(tmp_path: Path) -> None:
+    assert numbered(tmp_path / "t", "ops memory", "ops memory", profile_memory=1).incomplete is None
+
+
+@pytest.mark.parametrize("kept", ["ops", "ops python", "ops memory"])
+def test_a_trace_from_which_a_tool_took_whole_kinds_of_events_is_no_sample(kept: str, tmp_path: Path) -> None:
+    assert numbered(tmp_path / "t", "ops python memory", kept, **WITH_ALL).incomplete is None
+
+
+def test_a_trace_of_few_of_the_events_that_were_numbered_is_a_sample(tmp_path: Path) -> None:
+    assert numbered(tmp_path / "t", "ops python", "ops").incomplete == "the trace was sampled"
+
+
 def test_a_byte_order_mark_is_no_reason_to_refuse(tmp_path: Path) -> None:
     path = tmp_path / "t"
     text = json.dumps(document(deviceProperties=[{"id": 0, "name": "GPU"}], traceEvents=timed(5_000, 20)))

@@ -35,6 +35,7 @@ UNREAD = ("mtia_ccp_events", "hpu_op")
 RANGES = ("user_annotation",)
 HOST_OPS = ("cpu_op", "Operator", "operator")
 PYTHON = ("python_function",)
+MEMORY = "cpu_instant_event"
 
 FEWEST_EVENTS = 0.5
 """Of the numbered host events: with fewer left, nothing can be said about the step."""
@@ -82,6 +83,7 @@ class Columns:
         self._batches: list[tuple[int, int, int]] = []
         self._pieces, self._shaped = 0, 0
         self._damaged = 0
+        self._stacks, self._memory = 0, 0
         self._unread: Counter[str] = Counter()
         self._numbered = 0
         self._highest = 0
@@ -93,13 +95,19 @@ class Columns:
         sort = dict.fromkeys(DEVICE, kinds["ops"].append) | dict.fromkeys(CALLS, kinds["calls"].append)
         sort |= dict.fromkeys(RANGES, kinds["ranges"].append) | dict.fromkeys(HOST_OPS, kinds["host_ops"].append)
         python: list[Event] = []
+        memory: list[Event] = []
         unread: list[Event] = []
         sort |= dict.fromkeys(PYTHON, python.append) | dict.fromkeys(UNREAD, unread.append)
         for event in events:
-            if event.ph == "X" and (keep := sort.get(event.cat or "")) is not None:
-                keep(event)
-        for numbered in (kinds["ranges"], kinds["host_ops"], python):
+            if event.ph == "X":
+                if (keep := sort.get(event.cat or "")) is not None:
+                    keep(event)
+            elif event.cat == MEMORY:
+                memory.append(event)
+        for numbered in (kinds["ranges"], kinds["host_ops"], python, memory):
             self._count(numbered)
+        self._stacks += len(python)
+        self._memory += len(memory)
         self._unread.update(event.cat or "" for event in unread)
         self._note_batches(kinds["host_ops"])
         for kind, rows in kinds.items():
@@ -149,6 +157,7 @@ class Columns:
         calls, correlations = self._calls()
         ranges, host_ops = self._host(names)
         info = about.distributedInfo if isinstance(about.distributedInfo, dict) else {}
+        sampled = self._sampled(about)
         return Trace(
             path=str(path),
             format="kineto-json",
@@ -164,9 +173,9 @@ class Columns:
             batches=Batches(*column(self._batches).reshape(-1, 3).T),
             gpus=gpus_of(about.deviceProperties),
             device_expected=bool(mean(calls, names, "cuda", "launch", "graph").any()),
-            warnings=self._warnings(truncated),
+            warnings=self._warnings(truncated, sampled),
             unread=self._unread_devices(),
-            incomplete=CUT_SHORT if truncated else SAMPLED if self._sampled else None,
+            incomplete=CUT_SHORT if truncated else SAMPLED if sampled else None,
             settings={
                 "profilerStacks": float(bool(about.with_stack)),
                 "profilerShapes": float(bool(about.record_shapes)),
@@ -174,11 +183,11 @@ class Columns:
             },
         )
 
-    def _warnings(self, truncated: bool) -> tuple[str, ...]:
+    def _warnings(self, truncated: bool, sampled: bool) -> tuple[str, ...]:
         said = []
         if truncated:
             said.append(CUT_SHORT)
-        if self._sampled:
+        if sampled:
             said.append(
                 f"only {self._numbered} of {self._highest + 1} recorded host events are in the file: it was sampled"
             )
@@ -192,8 +201,10 @@ class Columns:
         kinds = ", ".join(sorted(self._unread))
         return f"{self._unread.total()} device events of a kind that cannot be read ({kinds})"
 
-    @property
-    def _sampled(self) -> bool:
+    def _sampled(self, about: Document) -> bool:
+        """Whether events were dropped at random: where a whole kind is gone, a tool took it and the rest is whole."""
+        if (about.with_stack and not self._stacks) or (about.profile_memory and not self._memory):
+            return False
         return self._numbered > 0 and self._numbered < FEWEST_EVENTS * (self._highest + 1)
 
     def _joined_rows(self, kind: str, width: int) -> tuple[Ints, ...]:
