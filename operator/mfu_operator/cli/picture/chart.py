@@ -159,11 +159,11 @@ def _running_median(points: Sequence[Point]) -> list[Point]:
 
 
 def _columns(points: Sequence[Point], scales: Scales) -> list[tuple[float, float, float]]:
-    """The readings of each column of pixels, from the highest to the lowest; one alone is a dot."""
+    """The readings of each column of pixels, from the highest to the lowest; one alone is a dot of two pixels."""
     bars = []
     for x, group in groupby(points, key=lambda point: math.floor(scales.x(point[0]))):
         heights = [scales.y(value) for _, value in group]
-        bars.append((x + 0.5, min(heights), max(max(heights), min(heights) + 1)))
+        bars.append((x + 0.5, min(heights) - 1, max(heights) + 1))
     return bars
 
 
