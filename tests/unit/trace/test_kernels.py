@@ -75,6 +75,7 @@ def test_all_families_of_communication_are_known(name: str) -> None:
         ("_hstu_attn_fwd", "attention"),
         ("cutlass::fmha::kernel::XeFMHAFwdKernel", "attention"),
         ("void cudnn::fusion::compute_dot_do_o_specialized<true, __nv_bfloat16, float>", "attention"),
+        ("void ck::kernel_batched_gemm_softmax_gemm_xdl_cshuffle_v1<>", "attention"),
         ("gen_conv", "convolution"),
         ("_ZN5aiter37fmoe_bf16_blockscaleFp8_g1u1_vs_silu_1tg_32x256E", "gemm"),
         ("void marlin::Marlin<__half, 1125899907892224l, 256, 1, 8, 8, 4>", "gemm"),

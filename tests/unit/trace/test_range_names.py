@@ -87,3 +87,22 @@ def test_usual_names_of_step_ranges_are_known(name: str) -> None:
 )
 def test_a_part_of_a_step_is_not_taken_for_it(name: str) -> None:
     assert not any(pattern.match(name) for pattern in PATTERNS)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("hipExtModuleLaunchKernel", "launch"),
+        ("hipHccModuleLaunchKernel", "launch"),
+        ("hipDrvLaunchKernelEx", "launch"),
+        ("urEnqueueKernelLaunch", "launch"),
+        ("urEventWait", "sync"),
+        ("zeEventHostSynchronize", "sync"),
+        ("urUSMDeviceAlloc", "alloc"),
+        ("hipGraphLaunch", "graph"),
+        ("cudaLaunchKernelExC_v11060", "launch"),
+        ("cudaMemcpyAsync_v3020", None),
+    ],
+)
+def test_what_calls_of_every_makers_runtime_mean(name: str, meant: str | None) -> None:
+    assert range_names.meaning("cuda", name) == meant
