@@ -178,7 +178,7 @@ GENERAL_ADVICE: Mapping[Bottleneck, tuple[str, ...]] = {
     Bottleneck.INPUT_STARVED: ("record with nsys --trace=cuda,nvtx,osrt to see what the loader waits for",),
     Bottleneck.COMMS_BOUND: ("record every rank, so that waiting can be told from transferring",),
     Bottleneck.KERNEL_BOUND: ("compare the kernels by name: see the difference's table",),
-    Bottleneck.HOST_BOUND: ("mark the loop's parts (NVTX ranges, record_function) to see in which one the host is busy",),
+    Bottleneck.HOST_BOUND: ("mark the loop's parts (NVTX, record_function) to see in which one the host is busy",),
     Bottleneck.STRAGGLER: ("look at the slowest rank's own trace and node",),
     Bottleneck.COPY_BOUND: ("look for copies that could be asynchronous, pinned or avoided",),
 }
