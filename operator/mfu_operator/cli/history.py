@@ -30,6 +30,9 @@ _PHASES = {str(phase): phase for phase in Phase} | {
 }
 """The phases, and what trainers' logs call them."""
 
+_LAST_S = 1e11
+"""In the year 5138, as Unix seconds; in 1973, as milliseconds."""
+
 _NO_VALUE = frozenset({"", "null", "none", "na", "n/a"})
 
 
@@ -83,6 +86,10 @@ def _time_s(text: str, where: str) -> tuple[float, bool]:
         time_s, is_date = _date_s(text), True
     if not math.isfinite(time_s):
         raise Unreadable("UnreadableSeries", f"{where}: {text!r} is no time: write RFC 3339 or seconds")
+    if time_s > _LAST_S:
+        raise Unreadable(
+            "UnreadableSeries", f"{where}: {text!r} is beyond the year 5000: write seconds, not milliseconds"
+        )
     return time_s, is_date
 
 

@@ -44,13 +44,15 @@ def _another_run(world: World) -> Step | None:
 
 
 def _another_loss(world: World) -> Step | None:
-    """Where what is confirmed began a whole horizon after the incident's onset."""
+    """Where what is confirmed is larger by more than the tolerance, and began a whole horizon after the incident."""
     before, judgement = world.status.incident, world.judgement
     if before is None or judgement is None or not judgement.confirmed or judgement.onset_s is None:
         return None
     if before.confirmed_at is not None or before.proposal is not None:
         return None
     if judgement.onset_s <= before.onset_at + world.spec.detection.sustain_s:
+        return None
+    if judgement.drop is None or judgement.drop <= before.drop + (judgement.tolerance or 0.0):
         return None
     after = new_incident(world, judgement, judgement.onset_s)
     return _closing(world, before, after, f"the loss grew, and what it is since {clock(after.onset_at)} is {after.id}")

@@ -203,6 +203,7 @@ def test_phases_gate_the_replay_as_they_gate_the_operator(tmp_path: Path, manife
         ("a,b\n1,2\n", "time,value"),
         ("time,value\nyesterday,2\n", "line 2"),
         ("time,value\n1,fast\n", "no number"),
+        ("time,value\n1767225600000,2\n", "not milliseconds"),
         ("time,value,phase\n1,2,sleeping\n", "none of"),
     ],
 )

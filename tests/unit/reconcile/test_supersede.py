@@ -133,20 +133,23 @@ GREW_S = worlds.ONSET_S + spec().detection.sustain_s + 60
 """When a small loss became a large one: more than a horizon after its onset."""
 
 
+SMALL = explained(confirmed_at=None, drop=0.03)
+
+
 def grown(incident: Incident, **changes: Any) -> World:
     """The world in which a loss is confirmed that began after the open incident's."""
     return world(ailing(incident), judgement=regressed(**({"confirmed": True, "onset_s": GREW_S} | changes)))
 
 
 def test_a_loss_that_grew_is_an_incident_of_its_own() -> None:
-    opened = superseding(grown(explained(confirmed_at=None)))
+    opened = superseding(grown(SMALL))
     assert opened is not None
     assert (opened.onset_at, opened.drop) == (GREW_S, 0.172)
     assert (opened.profile, opened.diagnosis, opened.confirmed_at) == (None, None, None)
 
 
 def test_an_incident_that_was_superseded_by_a_loss_that_grew_says_so() -> None:
-    step = decide(grown(explained(confirmed_at=None)))
+    step = decide(grown(SMALL))
     assert isinstance(step, Record)
     assert (step.status.history[0].superseded or "").startswith("the loss grew, and what it is since 2")
 
@@ -154,12 +157,13 @@ def test_an_incident_that_was_superseded_by_a_loss_that_grew_says_so() -> None:
 @pytest.mark.parametrize(
     "here",
     [
-        grown(explained()),
-        grown(explained(confirmed_at=None, proposal=replace(worlds.PROPOSED, state=PullRequestState.OPEN))),
-        grown(explained(confirmed_at=None), confirmed=False),
-        world(ailing(explained(confirmed_at=None)), judgement=regressed(True)),
+        grown(replace(SMALL, confirmed_at=NOW_S - 60)),
+        grown(replace(SMALL, proposal=replace(worlds.PROPOSED, state=PullRequestState.OPEN))),
+        grown(SMALL, confirmed=False),
+        world(ailing(SMALL), judgement=regressed(True)),
+        grown(explained(confirmed_at=None)),
     ],
-    ids=["confirmed before", "proposed", "not confirmed yet", "the loss is as old as the incident"],
+    ids=["confirmed before", "proposed", "not confirmed yet", "as old as the incident", "as large as the incident"],
 )
 def test_an_incident_of_a_loss_that_did_not_grow_stays(here: World) -> None:
     assert superseding(here) is None
