@@ -47,6 +47,21 @@ def test_two_devices_that_share_the_work_both_count(tmp_path: Path) -> None:
     assert "device 1 was busy" not in " ".join(analyze([file.write(tmp_path / "t")]).traces[0].warnings)
 
 
+def test_ranks_in_one_file_whose_calls_are_numbered_alike_are_not_matched_to_each_others(tmp_path: Path) -> None:
+    file = KinetoFile()
+    Loop(steps=7).record(file, 1)
+    second = [
+        {**one, "ts": one["ts"] + 300, "pid": one["pid"] + 1, "args": {**one["args"], "device": 1}}
+        for one in file.events
+    ]
+    alone = analyze([file.write(tmp_path / "alone")]).devices[0].step.account_ns
+    file.events += second
+    found = analyze([file.write(tmp_path / "both")])
+    assert [one.step.account_ns["compute"] for one in found.devices] == pytest.approx([alone["compute"]] * 2)
+    assert all(one.step.account_ns["idleLaunch"] == 0 for one in found.devices)
+    assert any("give one file per rank" in said for said in found.traces[0].warnings)
+
+
 UNREAD = "2 device events of a kind that cannot be read (mtia_ccp_events)"
 
 

@@ -11,7 +11,7 @@ from mfu_operator.model.trace import NONE, Batches, DeviceOps, Ints, Spans, Trac
 from mfu_operator.trace import batch
 from mfu_operator.trace.accounting import D2D, MEMSET
 from mfu_operator.trace.distinct import used
-from mfu_operator.trace.joins import join
+from mfu_operator.trace.joins import ambiguous, join
 from mfu_operator.trace.kernels import part_of
 from mfu_operator.trace.kineto.device import DEVICE, copy_part, device_columns, gpus_of
 from mfu_operator.trace.kineto.events import NO_SHAPES, Document, Event, ShapedArguments
@@ -83,6 +83,7 @@ class Columns:
         self._batches: list[tuple[int, int, int]] = []
         self._pieces, self._shaped = 0, 0
         self._damaged = 0
+        self._alike = 0
         self._stacks, self._memory = 0, 0
         self._unread: Counter[str] = Counter()
         self._numbered = 0
@@ -191,6 +192,11 @@ class Columns:
             said.append(
                 f"only {self._numbered} of {self._highest + 1} recorded host events are in the file: it was sampled"
             )
+        if self._alike:
+            said.append(
+                f"several processes number {self._alike} of their calls alike, so that these launch nothing for sure; "
+                "give one file per rank"
+            )
         if self._damaged:
             said.append(f"{self._damaged} events have impossible times and are left out")
         return tuple(said)
@@ -215,7 +221,9 @@ class Columns:
 
     def _calls(self) -> tuple[Spans, Ints]:
         start, end, thread, name, correlation = self._joined_rows("calls", 5)
-        return Spans(start, end, thread, name), correlation
+        alike = (correlation > 0) & ambiguous(correlation, self._processes()[thread])
+        self._alike = int(alike.sum())
+        return Spans(start, end, thread, name), np.where(alike, NONE, correlation)
 
     def _host(self, names: Sequence[str]) -> tuple[Spans, Spans]:
         """Ranges and operators: before PyTorch 1.11 annotations were recorded as operators."""
