@@ -13,7 +13,7 @@ import yaml
 
 from tests.cluster.gitea import BOT, OWNER
 from tests.cluster.process import await_condition
-from tests.demo.environment import Environment
+from tests.demo.environment import BASELINES, Environment
 
 HERE = Path(__file__).parent
 JOB = "gpt-small"
@@ -40,12 +40,17 @@ class Scenario:
         namespace: str,
         mode: str = "PullRequest",
         devices: Mapping[str, str] | None = None,
+        baseline: str = BASELINE,
     ) -> None:
-        """`devices`: what the training container asks for beside processors and memory (amount by resource name)."""
+        """`devices`: what the training container asks for beside processors and memory (amount by resource name).
+
+        `baseline`: the name of the TrainingBaseline; one of another name can watch the same run in another way.
+        """
         self.environment = environment
         self.namespace = namespace
         self.repository = f"{namespace}-config"
         self.mode = mode
+        self.baseline = baseline
         self._files = _repository_files(environment, namespace)
         if devices is not None:
             self._files[MANIFEST] = _asking_for(devices, self._files[MANIFEST])
@@ -67,7 +72,7 @@ class Scenario:
         text = (HERE / "baseline" / "trainingbaseline.yaml").read_text()
         filled = Template(text).substitute(mode=self.mode, application=self.namespace, forge=here.gitea.url)
         manifest = yaml.safe_load(filled)
-        manifest["metadata"]["namespace"] = self.namespace
+        manifest["metadata"] |= {"name": self.baseline, "namespace": self.namespace}
         for section, values in changes.items():
             manifest["spec"][section] = manifest["spec"].get(section, {}) | values
         here.kubectl.apply(self._secret(token or here.gitea.bot_token), manifest)
@@ -118,7 +123,7 @@ class Scenario:
 
     def status(self) -> Mapping[str, Any]:
         """The baseline's status."""
-        found = self.environment.kubectl.get("trainingbaselines.mfu-operator.io", BASELINE, self.namespace) or {}
+        found = self.environment.kubectl.get(BASELINES, self.baseline, self.namespace) or {}
         status: Mapping[str, Any] = found.get("status", {})
         return status
 
@@ -184,9 +189,7 @@ class Scenario:
         found = self.environment.kubectl.run(
             "get", "events.events.k8s.io", f"--namespace={self.namespace}", "--output=json"
         )
-        items = [
-            each for each in json.loads(found)["items"] if each.get("regarding", {}).get("kind") == "TrainingBaseline"
-        ]
+        items = [each for each in json.loads(found)["items"] if self._is_regarded(each.get("regarding", {}))]
         return sorted(items, key=lambda each: str(each["eventTime"]))
 
     def pods(self) -> list[dict[str, Any]]:
@@ -200,6 +203,9 @@ class Scenario:
         )
         items: list[dict[str, Any]] = json.loads(found)["items"]
         return items
+
+    def _is_regarded(self, regarding: Mapping[str, Any]) -> bool:
+        return (regarding.get("kind"), regarding.get("name")) == ("TrainingBaseline", self.baseline)
 
     def _edited(self, edit: Callable[[str], str], path: str = CONFIG) -> dict[str, str]:
         """The file as it is after an edit, by its path."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from tests.demo.environment import Environment
+from tests.e2e.ailments import AilingJob, ailing_job
 from tests.e2e.stories import (
     CarefulJob,
     HinderedJob,
@@ -27,17 +28,22 @@ class Running:
     quiet: "Future[QuietJob]"
     careful: "Future[CarefulJob]"
     hindered: "Future[HinderedJob]"
+    ailing: "Future[AilingJob]"
 
 
 @pytest.fixture(scope="session")
 def stories(environment: Environment) -> Iterator[Running]:
-    """All stories: three begun at once, as many as two cores carry, and the last when one of them is told."""
-    with ThreadPoolExecutor(3) as pool:
+    """All stories: three begun at once, as many as two cores carry, and the fourth when one of them is told. The quiet
+    job's run falls ill afterwards, which costs no more than the run itself."""
+    with ThreadPoolExecutor(3) as pool, ThreadPoolExecutor(1) as afterwards:
+        main = pool.submit(main_job, environment)
+        quiet = pool.submit(quiet_job, environment)
         yield Running(
-            pool.submit(main_job, environment),
-            pool.submit(quiet_job, environment),
+            main,
+            quiet,
             pool.submit(careful_job, environment),
             pool.submit(hindered_job, environment),
+            afterwards.submit(lambda: ailing_job(quiet.result())),
         )
 
 
@@ -63,3 +69,9 @@ def careful(stories: Running) -> CarefulJob:
 def hindered(stories: Running) -> HinderedJob:
     """The job whose profile is kept from being recorded, twice."""
     return stories.hindered.result()
+
+
+@pytest.fixture(scope="session")
+def ailing(stories: Running) -> AilingJob:
+    """The run that hangs, goes on, and then loses its loss."""
+    return stories.ailing.result()

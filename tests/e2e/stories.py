@@ -72,16 +72,22 @@ def main_job(environment: Environment) -> MainJob:
 
 @dataclass
 class QuietJob(Seen):
-    """Nothing happens to it but dips. `least_running_ratio`: of any reading's window, by which the dips are known."""
+    """Nothing happens to it but dips. `least_running_ratio`: of any reading's window, by which the dips are known.
+
+    `pages`: the same run as a second baseline sees it, which reads the pods' own metrics pages.
+    """
 
     least_running_ratio: float = 1.0
+    pages: Scenario | None = None
 
 
 def quiet_job(environment: Environment) -> QuietJob:
     """A job that only has dips, and a commit of no importance."""
     scenario = Scenario(environment, "quiet-job")
+    pages = Scenario(environment, "quiet-job", mode="Off", baseline="gpt-small-pages")
     scenario.deploy()
     scenario.watch()
+    pages.watch(metrics={"pods": {}}, profiling={"mode": "Off"})
     scenario.await_status("the healthy profile", is_settled, timeout_s=300)
     harmless = scenario.commit("Log less often", lambda text: text.replace("every_steps: 200", "every_steps: 250"))
     scenario.synced(harmless)
@@ -90,7 +96,7 @@ def quiet_job(environment: Environment) -> QuietJob:
         lambda status: status.get("knownGood", {}).get("revision") == harmless,
         timeout_s=300,
     )
-    seen = QuietJob(scenario)
+    seen = QuietJob(scenario, pages=pages)
     seen.look()
     ratio = f'min_over_time(mfu_probe_window_running_ratio{{namespace="{scenario.namespace}"}}[20m])'
     seen.least_running_ratio = min(float(row["value"][1]) for row in environment.prometheus.query(ratio))

@@ -1,6 +1,7 @@
 """The main job, end to end, on the real cluster: what must be seen to happen."""
 
 import json
+import re
 
 import pytest
 
@@ -13,6 +14,8 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1500)]
 TERMINATION_MESSAGE_LIMIT = 4096
 ROUNDING_MS = (len(PARTS) + 1) * 0.5e-6
 """Each part and the step itself are told to the nanosecond."""
+VERDICTS = ("Healthy", "NoData", "NotComparable", "Regressed", "Confirmed", "Recovered")
+"""The reasons of Events that tell what the readings amount to now."""
 
 
 def test_the_baseline_is_recorded_from_the_running_job(main: MainJob) -> None:
@@ -130,6 +133,25 @@ def test_the_events_tell_the_story_in_order(main: MainJob) -> None:
     ]
     places = [reasons.index(reason) for reason in told]
     assert places == sorted(places), reasons
+
+
+def test_every_turn_of_the_verdict_is_one_event_with_its_numbers(main: MainJob) -> None:
+    turns = [event for event in main.events if event["reason"] in VERDICTS]
+    assert [event["reason"] for event in turns] == ["Healthy", "Regressed", "Confirmed", "Recovered"]
+    *judged, recovered = [str(event["note"]) for event in turns]
+    assert [note for note in judged if not re.search(r"0\.\d+.*limit 0\.\d+ = baseline 0\.\d+", note)] == []
+    of = main.status["history"][0]["recovery"]
+    told = f"{of['before']:.4g} before, {of['regressed']:.4g} regressed, {of['after']:.4g} after"
+    assert told in recovered
+
+
+def test_the_evidence_of_every_turn_is_in_the_status(main: MainJob) -> None:
+    assert main.story is not None
+    judgement, incident = main.story.proposed["judgement"], main.status["history"][0]
+    assert judgement["evidenceSeconds"] == judgement["sustainSeconds"] == 14, "0.7 of detection.sustain"
+    assert judgement["confirmEvidenceSeconds"] == judgement["confirmSeconds"] == 20
+    assert judgement["value"] < judgement["limit"] < judgement["baseline"]
+    assert incident["onsetAt"] < incident["openedAt"] < incident["confirmedAt"] < incident["recovery"]["recoveredAt"]
 
 
 def test_what_the_profiles_hand_back_fits_a_termination_message(main: MainJob) -> None:

@@ -18,7 +18,7 @@ from mfu_operator.api import status as codec
 from mfu_operator.api.decode import MOST_MFU
 from mfu_operator.cli import baselines
 from mfu_operator.cli.doctor_pods import examined_pods, through
-from mfu_operator.cli.findings import PERCENTAGE, WITHOUT, Finding
+from mfu_operator.cli.findings import PERCENTAGE, VITALS_LINE, WITHOUT, Finding, vitals_finding
 from mfu_operator.cli.source import Asked, opened, prometheus_options
 from mfu_operator.detect.comparable import differences
 from mfu_operator.detect.samples import INFO, MFU, PHASE, SCRAPED_AT, STEP_TIME, THROUGHPUT
@@ -36,7 +36,6 @@ _OLD_S = 120.0
 """Two scrapes of the slowest common interval, 60 s."""
 
 _MOST_EXAMPLES = 3
-VITALS_LINE = "vitals"
 HARDWARE_LINE = "hardware"
 NO_DCGM = (
     "no series of dcgm-exporter for these pods: links, throttling, XID and ECC errors are not ruled out; run it with "
@@ -150,10 +149,7 @@ def _vitals(metrics: PrometheusMetrics, spec: BaselineSpec, now_s: float) -> Fin
         present = {kinds.get(labels.get("__name__", ""), "") for labels, _ in metrics.query(promql, now_s)}
     except MfuError as error:
         return Finding(VITALS_LINE, promql, False, error.reason, error.message)
-    missing = ", ".join(kind for kind in metrics.names.vitals if kind not in present)
-    told = ", ".join(kind for kind in metrics.names.vitals if kind in present) or "nothing"
-    advice = f"not exported, so not watched: {missing}" if missing else ""
-    return Finding(VITALS_LINE, promql, True if present else None, told, advice)
+    return vitals_finding(promql, metrics.names.vitals, present)
 
 
 def _finding(

@@ -7,7 +7,7 @@ from mfu_operator.adapters.pod_pages import Fetch
 from mfu_operator.adapters.pod_targets import Target
 from mfu_operator.adapters.scrape import Look, PodMetrics
 from mfu_operator.api.decode import MOST_MFU
-from mfu_operator.cli.findings import PERCENTAGE, WITHOUT, Finding
+from mfu_operator.cli.findings import PERCENTAGE, WITHOUT, Finding, vitals_finding
 from mfu_operator.detect.samples import INFO, MFU, PHASE
 from mfu_operator.errors import MfuError
 from mfu_operator.model.baseline import WorkloadRef
@@ -58,6 +58,9 @@ def _signals(metrics: PodMetrics, looks: Sequence[Look]) -> Iterator[Finding]:
             yield Finding(kind, name, True, f"{len(found)} samples")
         else:
             yield _numbers(metrics, kind, name, [value for _, value in found])
+    if vitals := metrics.names.vitals:
+        present = {kind for look in looks for kind, _, _ in look.samples} & vitals.keys()
+        yield vitals_finding(", ".join(sorted(vitals.values())), vitals, present)
 
 
 def _numbers(metrics: PodMetrics, kind: str, name: str, values: Sequence[float]) -> Finding:

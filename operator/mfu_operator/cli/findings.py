@@ -1,5 +1,6 @@
 """What `doctor` found out about one signal."""
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from mfu_operator.detect.samples import INFO, MFU, PHASE, RUNNING_RATIO, SCRAPED_AT, STEP_TIME, STEPS, THROUGHPUT
@@ -15,6 +16,7 @@ WITHOUT = {
     SCRAPED_AT: "readings carry the time of the query",
 }
 PERCENTAGE = "that is a percentage, and a ratio is wanted: name a metric in 0…1"
+VITALS_LINE = "vitals"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +33,12 @@ class Finding:
         mark = {True: "ok", False: "BAD", None: "–"}[self.ok]
         advice = f"\n{'':17}{self.advice}" if self.advice else ""
         return f"{mark:<4}{self.kind:<13}{self.told}\n{'':17}{self.query}{advice}"
+
+
+
+def vitals_finding(query: str, names: Mapping[str, str], present: Collection[str]) -> Finding:
+    """Memory, losses and skipped steps in one line: which kinds came back, and which are not watched without."""
+    told = ", ".join(kind for kind in names if kind in present) or "nothing"
+    missing = ", ".join(kind for kind in names if kind not in present)
+    advice = f"not exported, so not watched: {missing}" if missing else ""
+    return Finding(VITALS_LINE, query, True if present else None, told, advice)

@@ -154,6 +154,13 @@ def test_a_percentage_on_a_page_and_a_counter_are_recognised() -> None:
     assert "its rate is read" in found["throughput"].told
 
 
+def test_pages_tell_of_memory_and_losses_in_one_line_too() -> None:
+    found = by_kind(pod_findings({"gpt-0": "mfu_probe_mfu_ratio 0.44\nmfu_probe_nonfinite_loss_streak 0\n"}))["vitals"]
+    assert (found.ok, found.told) == (True, "nonfiniteLosses")
+    assert "mfu_probe_nonfinite_loss_streak" in found.query
+    assert "not watched: memoryAllocated" in found.advice
+
+
 def test_a_workload_without_pods_says_so() -> None:
     (finding,) = pod_findings({})
     assert (finding.ok, finding.told) == (False, "NoSeries")

@@ -1,0 +1,96 @@
+"""The quiet job's run after its story: one loader worker stops, and later a commit makes the loss NaN.
+
+Two baselines watch it: one reads the operator's Prometheus, the other the pods' own metrics pages.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tests.cluster.process import output_of
+from tests.demo.environment import ROOT
+from tests.demo.scenario import Scenario
+from tests.e2e.stories import TRAINER, QuietJob
+
+Status = Mapping[str, Any]
+
+TRAINERS_CHILDREN = "/proc/1/task/1/children"
+"""In the training container, where the training program is process 1: its loader's workers."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """One thing as both baselines' statuses told it."""
+
+    by_prometheus: Status
+    by_pages: Status
+
+
+@dataclass(frozen=True)
+class AilingJob:
+    """What both baselines and `kubectl mfu doctor` said of it."""
+
+    scenario: Scenario
+    pages: Scenario
+    healthy: Told
+    doctor_of_prometheus: str
+    doctor_of_pages: str
+    hung: Told
+    moving: Told
+    not_learning: Told
+
+
+def ailing_job(quiet: QuietJob) -> AilingJob:
+    """Ask the doctor, stop a loader worker and let it go on, then raise the learning rate a millionfold."""
+    scenario, pages = quiet.scenario, quiet.pages
+    assert pages is not None
+
+    def told(what: str, check: Callable[[Status], bool]) -> Told:
+        by_prometheus = scenario.await_status(f"{what} by Prometheus", check, timeout_s=120)
+        return Told(by_prometheus, pages.await_status(f"{what} by the pods' pages", check, timeout_s=120))
+
+    healthy = told("a healthy verdict", is_well)
+    doctor_of_prometheus = doctor(scenario, f"--prometheus={scenario.environment.prometheus.url}")
+    doctor_of_pages = doctor(pages)
+    signal_a_loader_worker(scenario, "STOP")
+    hung = told("the hang", ails("Hung"))
+    signal_a_loader_worker(scenario, "CONT")
+    moving = told("the end of the hang", is_well)
+    slip = scenario.commit("Train faster", lambda text: text.replace("learning_rate: 0.003", "learning_rate: 3.0e+3"))
+    scenario.synced(slip)
+    not_learning = told("the lost loss", ails("LossNotFinite"))
+    return AilingJob(scenario, pages, healthy, doctor_of_prometheus, doctor_of_pages, hung, moving, not_learning)
+
+
+def is_well(status: Status) -> bool:
+    """A healthy verdict that nothing gates, and no symptom."""
+    judgement = status.get("judgement", {})
+    return judgement.get("verdict") == "Healthy" and not judgement.get("gates") and not status.get("symptoms")
+
+
+def ails(reason: str) -> Callable[[Status], bool]:
+    """A symptom of this reason is in the status."""
+    return lambda status: any(each["reason"] == reason for each in status.get("symptoms", []))
+
+
+def signal_a_loader_worker(scenario: Scenario, name: str) -> None:
+    """Send a signal to the first of the loader's workers: one that is stopped is as one whose storage blocks."""
+    [pod] = [each["metadata"]["name"] for each in scenario.pods()]
+    command = f"kill -{name} $(cut -d' ' -f1 {TRAINERS_CHILDREN})"
+    container = f"--container={TRAINER}"
+    scenario.environment.kubectl.run(
+        "exec", pod, f"--namespace={scenario.namespace}", container, "--", "sh", "-c", command
+    )
+
+
+def doctor(scenario: Scenario, *options: str) -> str:
+    """What `kubectl mfu doctor` of the baseline prints on this machine, outside the cluster."""
+    command = [sys.executable, "-m", "mfu_operator", "doctor", scenario.baseline, f"--namespace={scenario.namespace}"]
+    environment = {
+        "KUBECONFIG": str(scenario.environment.cluster.kubeconfig),
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": str(ROOT / "operator"),
+    }
+    return output_of([*command, *options], env=environment)
