@@ -39,6 +39,7 @@ class AilingJob:
     doctor_of_pages: str
     hung: Told
     moving: Told
+    slip: str
     not_learning: Told
 
 
@@ -57,17 +58,22 @@ def ailing_job(quiet: QuietJob) -> AilingJob:
     signal_a_loader_worker(scenario, "STOP")
     hung = told("the hang", ails("Hung"))
     signal_a_loader_worker(scenario, "CONT")
-    moving = told("the end of the hang", is_well)
+    moving = told("the end of the hang", moves_again)
     slip = scenario.commit("Train faster", lambda text: text.replace("learning_rate: 0.003", "learning_rate: 3.0e+3"))
     scenario.synced(slip)
     not_learning = told("the lost loss", ails("LossNotFinite"))
-    return AilingJob(scenario, pages, healthy, doctor_of_prometheus, doctor_of_pages, hung, moving, not_learning)
+    return AilingJob(scenario, pages, healthy, doctor_of_prometheus, doctor_of_pages, hung, moving, slip, not_learning)
 
 
 def is_well(status: Status) -> bool:
     """A healthy verdict that nothing gates, and no symptom."""
     judgement = status.get("judgement", {})
     return judgement.get("verdict") == "Healthy" and not judgement.get("gates") and not status.get("symptoms")
+
+
+def moves_again(status: Status) -> bool:
+    """There are readings to go by, and no symptom."""
+    return status["judgement"]["verdict"] != "NoData" and not status.get("symptoms")
 
 
 def ails(reason: str) -> Callable[[Status], bool]:

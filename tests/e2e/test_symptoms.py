@@ -42,7 +42,7 @@ def test_the_pods_own_pages_give_a_recorded_level_and_a_verdict(ailing: AilingJo
 def test_the_doctor_shows_what_prometheus_was_asked_and_what_it_answered(ailing: AilingJob) -> None:
     told = ailing.doctor_of_prometheus
     assert f"source    {ailing.scenario.environment.prometheus.url}  profile mfu_probe" in told
-    assert "ok  mfu       1 series of 1 pods, 0." in told
+    assert "ok  mfu          1 series of 1 pods, 0." in told
     assert 'mfu_probe_mfu_ratio{namespace=~"quiet-job",job_name=~"gpt-small"}' in told
     assert "not exported, so not watched: memoryAllocated" in told
     assert "BAD" not in told and "NotComparable" not in told
@@ -51,8 +51,8 @@ def test_the_doctor_shows_what_prometheus_was_asked_and_what_it_answered(ailing:
 def test_the_doctor_reads_the_pods_pages_through_the_api_server(ailing: AilingJob) -> None:
     told = ailing.doctor_of_pages
     assert "source    the pods' own pages, through the API server  profile mfu_probe" in told
-    assert "ok  page      " in told and ":9400/metrics (pod gpt-small-" in told
-    assert "ok  mfu       1 samples, 0." in told
+    assert "ok  page         " in told and ":9400/metrics (pod gpt-small-" in told
+    assert "ok  mfu          1 samples, 0." in told
     assert "not exported, so not watched: memoryAllocated" in told
     assert "BAD" not in told and "NotComparable" not in told
 
@@ -77,9 +77,11 @@ def test_a_loss_that_is_nan_is_told_by_its_own_condition_while_the_speed_is_well
         assert status["summary"]["verdict"] == "LossNotFinite"
 
 
-def test_what_went_is_gone_from_the_status(ailing: AilingJob) -> None:
+def test_after_the_hang_nothing_is_held_against_readings_that_hold_a_part_of_it(ailing: AilingJob) -> None:
     for status in both(ailing.moving):
         assert "Hung" not in [each["type"] for each in status["conditions"]]
+        assert status["judgement"]["value"] < status["judgement"]["limit"]
+        assert (status["judgement"]["gates"], status["judgement"]["evidenceSeconds"]) == (["Restarting"], 0)
 
 
 def test_each_symptom_that_came_or_went_is_one_event(ailing: AilingJob) -> None:
@@ -102,4 +104,5 @@ def test_neither_opens_an_incident_or_proposes_anything(ailing: AilingJob) -> No
         assert scenario.status().get("incidents", 0) == 0
     assert ailing.scenario.mode == "PullRequest"
     assert ailing.scenario.branches() == ["main"] and ailing.scenario.pull_requests() == []
+    assert ailing.scenario.status()["knownGood"]["revision"] != ailing.slip
     assert all("-healthy-" in job["metadata"]["name"] for job in ailing.scenario.jobs())

@@ -35,7 +35,6 @@ class Finding:
         return f"{mark:<4}{self.kind:<13}{self.told}\n{'':17}{self.query}{advice}"
 
 
-
 def vitals_finding(query: str, names: Mapping[str, str], present: Collection[str]) -> Finding:
     """Memory, losses and skipped steps in one line: which kinds came back, and which are not watched without."""
     told = ", ".join(kind for kind in names if kind in present) or "nothing"

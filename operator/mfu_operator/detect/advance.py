@@ -93,10 +93,15 @@ def advance(
 
 
 def _seen(state: State, reading: Reading) -> State:
-    """Note the time, the phase, the step and whether another incarnation runs."""
-    if state.incarnation is not None and is_restart(state.incarnation, state.step, reading):
-        state = restarted(state)
+    """Note the time, the phase, the step and whether another incarnation runs.
+
+    The first step after a hang is as that of another incarnation: the readings' own windows still hold the hang.
+    """
     moved = reading.step is not None and reading.step != state.step
+    hang_ended = moved and Gate.HUNG in state.gates
+    if state.incarnation is not None and (hang_ended or is_restart(state.incarnation, state.step, reading)):
+        state = restarted(state)
+        moved = reading.step is not None
     return replace(
         state,
         reading_s=reading.time_s,
@@ -147,7 +152,7 @@ def _usable(
         state,
         counted_s=now_s,
         usable_s=now_s,
-        gates=frozenset(),
+        gates=_waited_for(state) if state.arming else frozenset(),
         signal=signal,
         recent=_recent(state, now_s, values_of(reading)[signal], signal, detection),
     )
@@ -220,12 +225,15 @@ def _arm(state: State, now_s: float, step_s: float, tolerance: Tolerance, detect
     if state.level_until_s is not None and not state.restarts:
         longest_s = max(longest_s, state.level_until_s - since_s)
     waiting = good_s < detection.warmup_s and now_s - since_s < longest_s
-    gate = Gate.RESTARTING if state.restarts else Gate.STARTING
     return replace(
         state,
         arming=waiting,
         arming_since_s=since_s,
         good_s=good_s,
         bad_since_s=bad_since_s,
-        gates=frozenset({gate}) if waiting else frozenset(),
+        gates=_waited_for(state) if waiting else frozenset(),
     )
+
+
+def _waited_for(state: State) -> frozenset[Gate]:
+    return frozenset({Gate.RESTARTING if state.restarts else Gate.STARTING})

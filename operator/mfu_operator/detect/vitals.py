@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from mfu_operator.detect.cleaning import gate_of, is_restart
 from mfu_operator.detect.creeping import Creep, Trend
-from mfu_operator.detect.words import clock, duration, gibibytes, per_cent
+from mfu_operator.detect.words import clock, duration, gibibytes, moment, per_cent
 from mfu_operator.model.baseline import Detection, Signal, Watch
 from mfu_operator.model.series import Phase, Reading
 from mfu_operator.model.verdict import Gate
@@ -130,7 +130,7 @@ class VitalSigns:
         doing = "" if gate is None else f" in phase {self._phase}"
         yield Symptom(
             Ailment.HUNG,
-            f"the step counter stands still at {self._step:g} since {clock(self._moved_s)}{doing}, and the pods run "
+            f"the step counter stands still at {self._step:g} since {moment(self._moved_s)}{doing}, and the pods run "
             f"(limit {duration(limit_s)}): look for a rank that died, an XID, storage that blocks; `py-spy dump` on "
             "each rank says where it waits",
             self._moved_s,

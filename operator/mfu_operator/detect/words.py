@@ -42,6 +42,11 @@ def clock(time_s: float) -> str:
     return f"{datetime.fromtimestamp(-(-time_s // 60) * 60, UTC):%Y-%m-%d %H:%M} UTC"
 
 
+def moment(time_s: float) -> str:
+    """A moment that is past, to the second: "2026-09-21 14:32:07 UTC"."""
+    return f"{datetime.fromtimestamp(time_s, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
 def per_cent(ratio: float) -> str:
     """A ratio as per cent: "5 %", "17.2 %"."""
     return f"{round(100 * ratio, 1):g} %"

@@ -9,6 +9,7 @@ from mfu_operator.model.commit import Source
 from mfu_operator.model.incident import KnownGood
 from mfu_operator.model.verdict import Judgement, Verdict
 from mfu_operator.model.workload import Pod
+from mfu_operator.reconcile.symptoms import CONDITIONS, NOT_LEARNING
 from mfu_operator.reconcile.world import World
 
 CLOCK_SKEW_S = 2.0
@@ -23,13 +24,16 @@ def known_good(world: World) -> KnownGood | None:
     """Revision and images that hold the baseline now; None while that cannot be said.
 
     It can be said when the verdict is healthy without a trace of loss, half a detection horizon after the newest pod
-    began to count: a reading or a revision that lived for seconds is nobody's baseline. While the source cannot be
+    began to count: a reading or a revision that lived for seconds is nobody's baseline, and neither is one that does
+    not learn, however fast. While the source cannot be
     seen, the pod's start is noted in the revision's place: the deployments tell it once they can be read.
     """
     assert world.workload is not None
     started_s = newest_start_s(world.workload.pods)
     unseen = world.source_problem is not None
     if started_s is None or not quiet(world.judgement) or (unseen and world.status.known_good is not None):
+        return None
+    if any(CONDITIONS[symptom.reason] == NOT_LEARNING for symptom in world.status.symptoms):
         return None
     assert world.judgement is not None
     detection = world.spec.detection

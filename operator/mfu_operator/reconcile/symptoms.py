@@ -6,13 +6,14 @@ from dataclasses import replace
 from mfu_operator.model.condition import Condition, Event
 from mfu_operator.model.vitals import Ailment, Symptom
 
+NOT_LEARNING = "NotLearning"
 CONDITIONS = {
     Ailment.HUNG: "Hung",
     Ailment.MEMORY_LEAK: "MemoryCreeping",
     Ailment.MEMORY_FRAGMENTATION: "MemoryCreeping",
     Ailment.HOST_MEMORY_LEAK: "MemoryCreeping",
-    Ailment.LOSS_NOT_FINITE: "NotLearning",
-    Ailment.STEPS_SKIPPED: "NotLearning",
+    Ailment.LOSS_NOT_FINITE: NOT_LEARNING,
+    Ailment.STEPS_SKIPPED: NOT_LEARNING,
 }
 """The condition that an ailment makes True; its reason is the ailment's name."""
 

@@ -113,15 +113,34 @@ def test_a_sawtooth_within_incarnations_is_in_the_baseline_when_it_was_recorded_
     assert alarm_time(joined(*[incarnation(name) for name in "defgh"]), baseline) is None
 
 
-def test_a_job_that_hangs_is_a_hang_and_not_a_regression() -> None:
+def hang(minutes: float) -> tuple[list[Reading], list[Reading]]:
+    """An hour of a healthy run, and then its step counter stands still."""
     running = counted(flat(60))
-    stuck = [replace(reading, step=running[-1].step, values={Signal.MFU: 0.0}) for reading in flat(20)]
-    readings = joined(running, stuck)
+    return running, [replace(reading, step=running[-1].step, values={Signal.MFU: 0.0}) for reading in flat(minutes)]
+
+
+def test_a_job_that_hangs_is_a_hang_and_not_a_regression() -> None:
+    readings = joined(*hang(20))
     judgement = judged(readings)
     assert (judgement.verdict, judgement.reason) == (Verdict.NO_DATA, "Hung")
     assert judgement.gates == (Gate.HUNG,)
     assert "stands still at 120 for 20 min" in judgement.message
     assert alarm_time(readings) is None
+
+
+def test_after_a_hang_readings_that_still_hold_a_part_of_it_are_no_loss() -> None:
+    readings = joined(*hang(20), flat(5, loss=0.99), flat(5))
+    moving = [replace(reading, step=200.0 + index) for index, reading in enumerate(readings[-20:])]
+    after = list(states([*readings[:-20], *moving]))[-20:]
+    assert max(state.evidence_s for state in after) == 0
+    assert after[0].gates == {Gate.RESTARTING}
+    assert after[-1].gates == frozenset()
+
+
+def test_a_run_that_is_slow_after_a_hang_is_found_after_the_grace_period_and_the_horizon() -> None:
+    readings = joined(*hang(20), flat(40, loss=0.06))
+    moving = [replace(reading, step=200.0 + index) for index, reading in enumerate(readings[-80:])]
+    assert alarm_time([*readings[:-80], *moving]) == pytest.approx((60 + 20 + 15 + 10) * MINUTE, abs=60)
 
 
 def test_a_restart_and_a_change_at_once_is_found_after_the_grace_period_and_the_horizon() -> None:

@@ -8,6 +8,7 @@ import pytest
 from mfu_operator.errors import Retry
 from mfu_operator.model.incident import KnownGood
 from mfu_operator.model.verdict import Gate
+from mfu_operator.model.vitals import Ailment, Symptom
 from mfu_operator.reconcile.decide import decide
 from mfu_operator.reconcile.effects import ReadCommits, Record
 from tests.support import worlds
@@ -35,6 +36,12 @@ def test_the_revision_that_the_pod_read_is_the_good_one_not_what_was_deployed_si
     assert isinstance(recorded, Record)
     assert recorded.status.known_good is not None
     assert (recorded.status.known_good.revision, recorded.status.known_good.images) == (worlds.GOOD, (worlds.IMAGE,))
+
+
+@pytest.mark.parametrize(("ailment", "good"), [(Ailment.LOSS_NOT_FINITE, False), (Ailment.MEMORY_LEAK, True)])
+def test_a_revision_that_does_not_learn_is_nobody_s_good_one(ailment: Ailment, good: bool) -> None:
+    ill = replace(KNOWN, symptoms=(Symptom(ailment, "seen", worlds.NOW_S, 3.0, "gpt-small-x"),))
+    assert (decide(world(ill)) is not None) is good
 
 
 UNSEEN = {"source": None, "source_problem": Retry("ClusterUnreachable", "503")}
