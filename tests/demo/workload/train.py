@@ -10,6 +10,7 @@ for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_variable] = "1"  # read when numpy is loaded: the quota is half a core, more threads only fight for it
 
 import argparse  # noqa: E402
+import math  # noqa: E402
 import signal  # noqa: E402
 import sys  # noqa: E402
 import time  # noqa: E402
@@ -80,7 +81,7 @@ class Run:
         )
 
     def train(self, probe: mfu_probe.Probe, loader: InlineLoader | WorkerLoader) -> None:
-        """Train until `training.max_steps`, or for ever."""
+        """Train until `training.max_steps`, or for ever. Weights whose loss is NaN or infinite are not saved."""
         config = self.config
         for batch in probe.steps(loader):
             with probe.forward():
@@ -96,7 +97,7 @@ class Run:
             if probe.due(self.step, config.evaluation.every_steps):
                 with probe.phase("evaluation"):
                     self._evaluate()
-            if probe.due(self.step, config.checkpoint.every_steps):
+            if probe.due(self.step, config.checkpoint.every_steps) and math.isfinite(loss):
                 with probe.phase("checkpoint"):
                     state = checkpoints.Checkpoint.of(self.step, self.model.parameters, self.optimizer)
                     checkpoints.save(self._checkpoint_path, state)

@@ -30,10 +30,12 @@ def store_url() -> Iterator[str]:
     thread.join()
 
 
-def train(folder: Path, store_url: str, *, max_steps: int, **environment: str) -> subprocess.CompletedProcess[str]:
+def train(
+    folder: Path, store_url: str, *, max_steps: int, learning_rate: float = 0.003, **environment: str
+) -> subprocess.CompletedProcess[str]:
     config = {
         "model": {"layers": 1, "width": 16, "heads": 2},
-        "training": {"sequence_length": 16, "max_steps": max_steps},
+        "training": {"sequence_length": 16, "max_steps": max_steps, "learning_rate": learning_rate},
         "data": {"store_url": store_url},
         "loader": {"num_workers": 2},
         "checkpoint": {"path": str(folder / "demo.npz"), "every_steps": 10},
@@ -60,6 +62,16 @@ def test_a_run_evaluates_saves_and_is_resumed(tmp_path: Path, store_url: str) ->
     second = train(tmp_path, store_url, max_steps=20)
     assert "resumed from" in second.stdout and "at step 10" in second.stdout
     assert load(tmp_path / "demo.npz").step == 20
+
+
+def test_a_run_that_lost_its_loss_goes_on_and_leaves_the_checkpoint_to_go_back_to(
+    tmp_path: Path, store_url: str
+) -> None:
+    train(tmp_path, store_url, max_steps=12)
+    lost = train(tmp_path, store_url, max_steps=30, learning_rate=3.0e3)
+    assert lost.returncode == 0, lost.stderr
+    assert "step 30 loss nan" in lost.stdout
+    assert load(tmp_path / "demo.npz").step == 10
 
 
 def test_a_copy_under_the_profiler_ends_by_itself_and_leaves_the_checkpoint_alone(
