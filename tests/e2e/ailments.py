@@ -12,7 +12,7 @@ from typing import Any
 from tests.cluster.process import output_of
 from tests.demo.environment import ROOT
 from tests.demo.scenario import Scenario
-from tests.e2e.stories import TRAINER, QuietJob
+from tests.e2e.stories import TRAINER, QuietJob, Seen
 
 Status = Mapping[str, Any]
 
@@ -30,10 +30,8 @@ class Told:
 
 @dataclass(frozen=True)
 class AilingJob:
-    """What both baselines and `kubectl mfu doctor` said of it."""
+    """What both baselines and `kubectl mfu doctor` said of it, and what was there in the end."""
 
-    scenario: Scenario
-    pages: Scenario
     healthy: Told
     doctor_of_prometheus: str
     doctor_of_pages: str
@@ -41,6 +39,8 @@ class AilingJob:
     moving: Told
     slip: str
     not_learning: Told
+    by_prometheus: Seen
+    by_pages: Seen
 
 
 def ailing_job(quiet: QuietJob) -> AilingJob:
@@ -56,13 +56,30 @@ def ailing_job(quiet: QuietJob) -> AilingJob:
     doctor_of_prometheus = doctor(scenario, f"--prometheus={scenario.environment.prometheus.url}")
     doctor_of_pages = doctor(pages)
     signal_a_loader_worker(scenario, "STOP")
-    hung = told("the hang", ails("Hung"))
+    hung = told("the hang", hangs)
     signal_a_loader_worker(scenario, "CONT")
     moving = told("the end of the hang", moves_again)
     slip = scenario.commit("Train faster", lambda text: text.replace("learning_rate: 0.003", "learning_rate: 3.0e+3"))
     scenario.synced(slip)
     not_learning = told("the lost loss", ails("LossNotFinite"))
-    return AilingJob(scenario, pages, healthy, doctor_of_prometheus, doctor_of_pages, hung, moving, slip, not_learning)
+    return AilingJob(
+        healthy,
+        doctor_of_prometheus,
+        doctor_of_pages,
+        hung,
+        moving,
+        slip,
+        not_learning,
+        seen_now(scenario),
+        seen_now(pages),
+    )
+
+
+def seen_now(scenario: Scenario) -> Seen:
+    """Everything that tests ask about, as it is now."""
+    seen = Seen(scenario)
+    seen.look()
+    return seen
 
 
 def is_well(status: Status) -> bool:
@@ -74,6 +91,11 @@ def is_well(status: Status) -> bool:
 def moves_again(status: Status) -> bool:
     """There are readings to go by, and no symptom."""
     return status["judgement"]["verdict"] != "NoData" and not status.get("symptoms")
+
+
+def hangs(status: Status) -> bool:
+    """The hang is a symptom and the verdict: of one tick, or of the next."""
+    return ails("Hung")(status) and status["judgement"]["verdict"] == "NoData"
 
 
 def ails(reason: str) -> Callable[[Status], bool]:

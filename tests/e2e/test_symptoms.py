@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.demo.scenario import Scenario
 from tests.e2e.ailments import AilingJob, Told
+from tests.e2e.stories import Seen
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1500)]
 
@@ -26,9 +26,9 @@ def condition(status: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
     return found
 
 
-def notes(scenario: Scenario, reason: str) -> list[str]:
-    """What the baseline's Events of a reason say, up to now."""
-    return [str(each["note"]) for each in scenario.events() if each["reason"] == reason]
+def notes(seen: Seen, reason: str) -> list[str]:
+    """What the baseline's Events of a reason say."""
+    return [str(each["note"]) for each in seen.events if each["reason"] == reason]
 
 
 def test_the_pods_own_pages_give_a_recorded_level_and_a_verdict(ailing: AilingJob) -> None:
@@ -41,7 +41,7 @@ def test_the_pods_own_pages_give_a_recorded_level_and_a_verdict(ailing: AilingJo
 
 def test_the_doctor_shows_what_prometheus_was_asked_and_what_it_answered(ailing: AilingJob) -> None:
     told = ailing.doctor_of_prometheus
-    assert f"source    {ailing.scenario.environment.prometheus.url}  profile mfu_probe" in told
+    assert f"source    {ailing.by_prometheus.scenario.environment.prometheus.url}  profile mfu_probe" in told
     assert "ok  mfu          1 series of 1 pods, 0." in told
     assert 'mfu_probe_mfu_ratio{namespace=~"quiet-job",job_name=~"gpt-small"}' in told
     assert "not exported, so not watched: memoryAllocated" in told
@@ -85,10 +85,10 @@ def test_after_the_hang_nothing_is_held_against_readings_that_hold_a_part_of_it(
 
 
 def test_each_symptom_that_came_or_went_is_one_event(ailing: AilingJob) -> None:
-    for scenario in (ailing.scenario, ailing.pages):
-        assert len(notes(scenario, "Hung")) == 1
-        assert notes(scenario, "SymptomGone") == ["Hung: it is not seen any more"]
-        assert len(notes(scenario, "LossNotFinite")) == 1
+    for seen in (ailing.by_prometheus, ailing.by_pages):
+        assert len(notes(seen, "Hung")) == 1
+        assert notes(seen, "SymptomGone") == ["Hung: it is not seen any more"]
+        assert len(notes(seen, "LossNotFinite")) == 1
 
 
 def test_each_symptom_has_a_runbook(ailing: AilingJob) -> None:
@@ -100,9 +100,13 @@ def test_each_symptom_has_a_runbook(ailing: AilingJob) -> None:
 
 
 def test_neither_opens_an_incident_or_proposes_anything(ailing: AilingJob) -> None:
-    for scenario in (ailing.scenario, ailing.pages):
-        assert scenario.status().get("incidents", 0) == 0
-    assert ailing.scenario.mode == "PullRequest"
-    assert ailing.scenario.branches() == ["main"] and ailing.scenario.pull_requests() == []
-    assert ailing.scenario.status()["knownGood"]["revision"] != ailing.slip
-    assert all("-healthy-" in job["metadata"]["name"] for job in ailing.scenario.jobs())
+    for seen in (ailing.by_prometheus, ailing.by_pages):
+        assert seen.status.get("incidents", 0) == 0
+    seen = ailing.by_prometheus
+    assert seen.scenario.mode == "PullRequest"
+    assert seen.branches == ["main"] and seen.pull_requests == []
+    assert all("-healthy-" in job["metadata"]["name"] for job in seen.jobs)
+
+
+def test_the_commit_that_lost_the_loss_is_nobody_s_known_good(ailing: AilingJob) -> None:
+    assert ailing.by_prometheus.scenario.status()["knownGood"]["revision"] != ailing.slip

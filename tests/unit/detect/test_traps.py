@@ -128,6 +128,16 @@ def test_a_job_that_hangs_is_a_hang_and_not_a_regression() -> None:
     assert alarm_time(readings) is None
 
 
+def test_a_hang_that_began_while_a_neighbour_was_profiled_is_as_long_as_it_is() -> None:
+    running, stuck = hang(11)
+    readings = joined(running, stuck)
+    state = list(states(running))[-1]
+    for index, reading in enumerate(readings[len(running) :]):
+        gates = frozenset({Gate.PROFILING}) if index < 16 else frozenset()
+        state = advance(state, reading, BASELINE, RULE, gates)
+    assert state.gates == {Gate.HUNG}
+
+
 def test_after_a_hang_readings_that_still_hold_a_part_of_it_are_no_loss() -> None:
     readings = joined(*hang(20), flat(5, loss=0.99), flat(5))
     moving = [replace(reading, step=200.0 + index) for index, reading in enumerate(readings[-20:])]
