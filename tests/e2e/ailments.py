@@ -61,7 +61,7 @@ def ailing_job(quiet: QuietJob) -> AilingJob:
     moving = told("the end of the hang", moves_again)
     slip = scenario.commit("Train faster", lambda text: text.replace("learning_rate: 0.003", "learning_rate: 3.0e+3"))
     scenario.synced(slip)
-    not_learning = told("the lost loss", ails("LossNotFinite"))
+    not_learning = told("the lost loss, at full speed", is_fast_and_lost)
     return AilingJob(
         healthy,
         doctor_of_prometheus,
@@ -96,6 +96,11 @@ def moves_again(status: Status) -> bool:
 def hangs(status: Status) -> bool:
     """The hang is a symptom and the verdict: of one tick, or of the next."""
     return ails("Hung")(status) and status["judgement"]["verdict"] == "NoData"
+
+
+def is_fast_and_lost(status: Status) -> bool:
+    """The loss is NaN, and the run that was restarted is measured again."""
+    return ails("LossNotFinite")(status) and status["judgement"]["verdict"] == "Healthy"
 
 
 def ails(reason: str) -> Callable[[Status], bool]:
