@@ -13,6 +13,7 @@ import click
 from mfu_operator.adapters.cluster import KubernetesCluster, connect
 from mfu_operator.adapters.credentials_folder import CredentialsFolder
 from mfu_operator.adapters.prometheus import PrometheusMetrics, PrometheusSources
+from mfu_operator.errors import Stall
 from mfu_operator.model.baseline import BaselineSpec, MetricsSource
 from mfu_operator.ports import Credentials
 from mfu_operator.runtime.perform import source_credentials
@@ -63,9 +64,18 @@ def opened(spec: BaselineSpec, fleet: MetricsSource, asked: Asked) -> Prometheus
     """The baseline's Prometheus with what it is shown, as the operator opens it.
 
     Without `asked.folder`, the Secrets that the baseline names are read with the caller's own rights.
+
+    Raises:
+        Stall: (NoPrometheus) nobody here says where it is; and what reading the Secrets raises.
     """
     declared = spec.metrics
     source = replace(declared, address=asked.address or declared.address, tenant=asked.tenant or declared.tenant)
+    if not (source.address or fleet.address):
+        raise Stall(
+            "NoPrometheus",
+            "the baseline names no Prometheus, and the operator's own is not known outside of it: name one as seen "
+            "from here with --prometheus URL (kubectl port-forward), or set MFU_PROMETHEUS_ADDRESS",
+        )
     own = None if asked.folder is not None else own_credentials(from_environment())
     metrics = PrometheusSources(fleet, own).open(source, _credentials(spec, asked.folder))
     assert isinstance(metrics, PrometheusMetrics)

@@ -4,6 +4,7 @@ from dataclasses import replace
 from urllib.parse import parse_qs
 
 import httpx
+import pytest
 
 from mfu_operator.adapters.pod_targets import Target
 from mfu_operator.adapters.prometheus import PrometheusMetrics, PrometheusSources
@@ -11,7 +12,8 @@ from mfu_operator.adapters.scrape import PodMetrics, PodSources
 from mfu_operator.cli.doctor import examined, overall
 from mfu_operator.cli.doctor_pods import examined_pods
 from mfu_operator.cli.findings import Finding
-from mfu_operator.errors import MfuError, Retry
+from mfu_operator.cli.source import Asked, opened
+from mfu_operator.errors import MfuError, Retry, Stall
 from mfu_operator.model.baseline import BaselineSpec, Comparable, Level, MetricsSource, PodScrape, Signal, WorkloadRef
 from mfu_operator.model.series import Reading
 from mfu_operator.model.workload import PodEndpoint
@@ -197,6 +199,13 @@ def test_a_level_of_mfu_alone_cannot_tell_a_changed_formula_and_doctor_says_what
     assert "a changed formula of MFU would be taken for a loss" in told
     assert "baseline.values.tokensPerSecondPerGpu (it reads 9012 tokens/s per GPU)" in told
     assert overall(two, OK, [both], {}, FLEET) == overall(alone, OK, [TOKENS], {}, FLEET) == []
+
+
+def test_where_nobody_here_knows_a_prometheus_the_option_that_names_one_is_told() -> None:
+    with pytest.raises(Stall) as told:
+        opened(SPEC, MetricsSource(), Asked())
+    assert told.value.reason == "NoPrometheus"
+    assert "--prometheus URL" in told.value.message and "port-forward" in told.value.message
 
 
 def test_what_differs_is_told_from_metrics_and_from_the_workloads_object() -> None:
