@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.cluster.process import output_of
 from tests.demo.environment import ROOT
-from tests.demo.scenario import Scenario
+from tests.demo.scenario import JOB, Scenario
 from tests.e2e.stories import TRAINER, QuietJob, Seen
 
 Status = Mapping[str, Any]
@@ -62,6 +62,8 @@ def ailing_job(quiet: QuietJob) -> AilingJob:
     slip = scenario.commit("Train faster", lambda text: text.replace("learning_rate: 0.003", "learning_rate: 3.0e+3"))
     scenario.synced(slip)
     not_learning = told("the lost loss, at full speed", is_fast_and_lost)
+    seen = seen_now(scenario), seen_now(pages)
+    end(scenario)
     return AilingJob(
         healthy,
         doctor_of_prometheus,
@@ -70,8 +72,14 @@ def ailing_job(quiet: QuietJob) -> AilingJob:
         moving,
         slip,
         not_learning,
-        seen_now(scenario),
-        seen_now(pages),
+        *seen,
+    )
+
+
+def end(scenario: Scenario) -> None:
+    """Let nobody pay for a run whose loss is lost, and the stories beside it have its processor."""
+    scenario.environment.kubectl.run(
+        "patch", "job", JOB, f"--namespace={scenario.namespace}", "--type=merge", '--patch={"spec":{"suspend":true}}'
     )
 
 
