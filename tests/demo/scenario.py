@@ -67,14 +67,16 @@ class Scenario:
         return revision
 
     def watch(self, token: str | None = None, **changes: Any) -> None:
-        """Apply the baseline and the bot's credentials (or `token`). `changes` go into sections of its spec."""
+        """Apply the baseline and the bot's credentials (or `token`). `changes` go into sections of its spec, where
+        None takes a field out."""
         here = self.environment
         text = (HERE / "baseline" / "trainingbaseline.yaml").read_text()
         filled = Template(text).substitute(mode=self.mode, application=self.namespace, forge=here.gitea.url)
         manifest = yaml.safe_load(filled)
         manifest["metadata"] |= {"name": self.baseline, "namespace": self.namespace}
         for section, values in changes.items():
-            manifest["spec"][section] = manifest["spec"].get(section, {}) | values
+            changed = manifest["spec"].get(section, {}) | values
+            manifest["spec"][section] = {name: value for name, value in changed.items() if value is not None}
         here.kubectl.apply(self._secret(token or here.gitea.bot_token), manifest)
 
     def commit(self, message: str, edit: Callable[[str], str], path: str = CONFIG) -> str:
