@@ -148,7 +148,7 @@ def _told(spec: BaselineSpec, history: History, signal: Signal, recorded_s: floa
             "SignalNotDeclared",
             f"the baseline declares no {name_of(signal)}: say with --signal what the values are, or use --record 3h",
         )
-    return Story(signal, history, baseline, spec, replay(history.readings, baseline, detection), doubt)
+    return Story(signal, history, baseline, spec, replay(history.readings, baseline, detection, spec.comparable), doubt)
 
 
 def _as_json(story: Story) -> dict[str, Any]:

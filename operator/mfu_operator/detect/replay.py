@@ -7,9 +7,10 @@ from itertools import pairwise
 from statistics import median
 
 from mfu_operator.detect.advance import advance
+from mfu_operator.detect.comparable import differences
 from mfu_operator.detect.evidence import initial
 from mfu_operator.detect.judge import judge, stale_after_s
-from mfu_operator.model.baseline import Baseline, Detection
+from mfu_operator.model.baseline import Baseline, Comparable, Detection
 from mfu_operator.model.series import Reading
 from mfu_operator.model.verdict import Gate, Judgement, Verdict
 
@@ -19,6 +20,9 @@ _MISSED = 3.0
 
 _GATED_SHARE = 2.0
 """A log is silent during an evaluation, where an exporter goes on: 20 minutes (of 10), as for gated readings."""
+
+
+_INCOMPARABLE = frozenset({Gate.INCOMPARABLE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,7 @@ def replay(
     readings: Sequence[Reading],
     baseline: Baseline,
     detection: Detection,
+    comparable: Comparable | None = None,
     follow: Callable[[float, Judgement], None] | None = None,
 ) -> Replay:
     """Judge after every reading, and before every one that comes after a silence.
@@ -66,6 +71,7 @@ def replay(
         readings: oldest first.
         baseline: level and spread; one that was recorded from these readings tells their start by it.
         detection: tolerance and horizons.
+        comparable: what the job must be for a reading to count, as far as the reading tells; None: anything.
         follow: called with time and judgement after every reading.
     """
     state = initial(baseline.recorded_at)
@@ -81,10 +87,11 @@ def replay(
             if moment_s < reading.time_s:
                 teller.hear(moment_s, judge(state, baseline, detection, moment_s))
         before = state
-        state = advance(state, reading, baseline, detection)
+        unlike = differences(comparable, reading.info, {}) if comparable is not None and reading.info else ()
+        state = advance(state, reading, baseline, detection, _INCOMPARABLE if unlike else frozenset())
         if state.usable_s != before.usable_s and before.counted_s is not None:
             usable_s += reading.time_s - before.counted_s
-        last = judge(state, baseline, detection, reading.time_s)
+        last = judge(state, baseline, detection, reading.time_s, unlike)
         teller.hear(reading.time_s, last)
         gates.hear(reading.time_s, last.gates)
         if follow is not None:
