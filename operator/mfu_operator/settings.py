@@ -29,6 +29,7 @@ class Settings:
     priority_class: str | None = None
     sweep_interval_s: float = 30.0
     reconcile_interval_s: float = 15.0
+    listen_address: str = "0.0.0.0"  # in a pod: the kubelet and Prometheus come from elsewhere
     health_port: int = 8080
     metrics_port: int = 9090
 
@@ -56,6 +57,7 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         priority_class=env.get("MFU_PRIORITY_CLASS") or None,
         sweep_interval_s=_positive(env, "MFU_SWEEP_INTERVAL", defaults.sweep_interval_s),
         reconcile_interval_s=_positive(env, "MFU_RECONCILE_INTERVAL", defaults.reconcile_interval_s),
+        listen_address=env.get("MFU_LISTEN_ADDRESS") or defaults.listen_address,
         health_port=_port(env, "MFU_HEALTH_PORT", defaults.health_port),
         metrics_port=_port(env, "MFU_METRICS_PORT", defaults.metrics_port),
     )

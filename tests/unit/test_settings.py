@@ -34,6 +34,7 @@ def test_every_variable_is_read() -> None:
             "MFU_PRIORITY_CLASS": "mfu-profiling",
             "MFU_SWEEP_INTERVAL": "2",
             "MFU_RECONCILE_INTERVAL": "2.5",
+            "MFU_LISTEN_ADDRESS": "127.0.0.1",
             "MFU_HEALTH_PORT": "8081",
             "MFU_METRICS_PORT": "9091",
         }
@@ -53,6 +54,7 @@ def test_every_variable_is_read() -> None:
         priority_class="mfu-profiling",
         sweep_interval_s=2.0,
         reconcile_interval_s=2.5,
+        listen_address="127.0.0.1",
         health_port=8081,
         metrics_port=9091,
     )

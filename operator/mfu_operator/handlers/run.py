@@ -21,5 +21,5 @@ def run() -> None:
         identity=settings.pod_name,  # type: ignore[arg-type]  # the type has no public name; without it kopf asks for a user
         clusterwide=not settings.watch_namespaces,
         namespaces=settings.watch_namespaces,
-        liveness_endpoint=f"http://0.0.0.0:{settings.health_port}/healthz",
+        liveness_endpoint=f"http://{settings.listen_address}:{settings.health_port}/healthz",
     )

@@ -65,7 +65,7 @@ def _shell() -> Shell:
     leader.renew()
     leader.start()
     hands.sweep.start()
-    start_http_server(settings.metrics_port)
+    start_http_server(settings.metrics_port, settings.listen_address)
     defaults = Defaults(settings.profiler_image, settings.runbook_base_url, settings.priority_class)
     reconciler = Reconciler(hands, defaults, lambda: leader.acting, settings.reconcile_interval_s)
     reconciler.start()

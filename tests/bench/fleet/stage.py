@@ -138,6 +138,7 @@ class Stage:
             "MFU_PROMETHEUS_ADDRESS": self.prometheus_url,
             "MFU_SWEEP_INTERVAL": str(self._scrape_s),
             "MFU_NAMESPACE": NAMESPACE,
+            "MFU_LISTEN_ADDRESS": LOOPBACK,
             "MFU_HEALTH_PORT": str(HEALTH_PORT),
             "MFU_METRICS_PORT": str(METRICS_PORT),
         }
