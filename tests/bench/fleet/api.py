@@ -67,6 +67,7 @@ class Seen:
 
     digest: str = ""
     verdict: str = ""
+    gated: bool = False
     regressed_s: float | None = None
 
 
@@ -97,6 +98,10 @@ class Watch:
     def judged(self) -> int:
         """How many have a verdict in their status."""
         return sum(1 for one in list(self.seen.values()) if one.verdict)
+
+    def at_work(self) -> int:
+        """How many have a verdict that nothing gates: their runs are no longer starting."""
+        return sum(1 for one in list(self.seen.values()) if one.verdict and not one.gated)
 
     def verdicts(self) -> Counter[str]:
         """How many have each verdict now."""
@@ -142,6 +147,6 @@ class Watch:
             self.idle += digest == one.digest
         one.digest = digest
         judgement = status.get("judgement") or {}
-        one.verdict = judgement.get("verdict", "")
+        one.verdict, one.gated = judgement.get("verdict", ""), bool(judgement.get("gates"))
         if one.verdict == "Regressed" and one.regressed_s is None:
             one.regressed_s = time.time()

@@ -140,13 +140,13 @@ class Benchmark:
         self._await(f"{count} verdicts", lambda: series(exposition(METRICS_URL), "mfu_operator_verdict") >= count)
 
     def _settled(self, count: int) -> None:
-        """The first statuses are written, and hardly one in a hundred was within the last half minute."""
+        """No run is starting any more, and hardly one status in a hundred was written within the last half minute."""
         past: list[tuple[float, int]] = []
 
         def calm() -> bool:
             past.append((time.time(), self.watch.writes))
             earlier = [writes for time_s, writes in past if time_s <= time.time() - CALM_S]
-            return bool(earlier) and self.watch.judged() >= count and past[-1][1] - earlier[-1] < CALM_SHARE * count
+            return bool(earlier) and self.watch.at_work() >= count and past[-1][1] - earlier[-1] < CALM_SHARE * count
 
         self._await("calm after the first statuses", calm)
 
