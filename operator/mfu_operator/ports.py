@@ -54,6 +54,10 @@ CLIENT_CERTIFICATE = SecretUse(("tls.crt", "tls.key"), "keys tls.crt and tls.key
 """Of a TLS Secret certificates alone leave the cluster: its key signs and is not sent."""
 
 
+MOST_POINTS = 10_000
+"""Of one series in one `Metrics.history`: Prometheus refuses range queries of more than 11,000."""
+
+
 class Metrics(Protocol):
     """A source of readings for many jobs at once."""
 

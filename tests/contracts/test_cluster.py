@@ -3,7 +3,7 @@
 import base64
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Protocol
 from uuid import uuid4
 
@@ -17,6 +17,7 @@ from mfu_operator.model.baseline import WorkloadRef
 from mfu_operator.model.condition import Event
 from mfu_operator.model.workload import JobPhase, Pod, Workload
 from mfu_operator.ports import AUTHORITY, CLIENT_CERTIFICATE, PASSWORD, Cluster, SecretUse
+from tests.support.awaited import awaited
 from tests.support.cluster_double import ClusterDouble
 
 IMAGE = "registry.invalid/nobody@sha256:" + "0" * 64
@@ -137,14 +138,6 @@ def unique(stem: str) -> str:
     return f"{stem}-{uuid4().hex[:6]}"
 
 
-def awaited(look: Callable[[], Any], holds: Callable[[Any], bool]) -> Any:
-    """The first look that holds; the last one where none does in time."""
-    ends_s = time.monotonic() + PATIENCE_S
-    while not holds(found := look()) and time.monotonic() < ends_s:
-        time.sleep(0.2)
-    return found
-
-
 def ref(arena: Arena, name: str, **changes: str) -> WorkloadRef:
     return WorkloadRef(
         **({"api_version": "batch/v1", "kind": "Job", "namespace": arena.namespace, "name": name} | changes)
@@ -154,7 +147,7 @@ def ref(arena: Arena, name: str, **changes: str) -> WorkloadRef:
 def test_a_workload_comes_with_its_template_its_marks_and_its_pods(arena: Arena) -> None:
     name = unique("gpt")
     arena.run(name)
-    found = awaited(lambda: arena.cluster.workload(ref(arena, name)), lambda it: bool(it and it.pods))
+    found = awaited(lambda: arena.cluster.workload(ref(arena, name)), lambda it: bool(it and it.pods), PATIENCE_S)
     assert found is not None
     assert found.template["spec"]["containers"][0]["image"] == IMAGE
     assert found.labels["team"] == "a"
@@ -305,7 +298,9 @@ def test_a_real_job_that_cannot_start_says_why(
 ) -> None:
     cluster, name = KubernetesCluster(api), unique("mfu")
     cluster.ensure_job(job(namespace, name, **spec))
-    found = awaited(lambda: cluster.profiling_job(namespace, name), lambda it: it is not None and it.reason is not None)
+    found = awaited(
+        lambda: cluster.profiling_job(namespace, name), lambda it: it is not None and it.reason is not None, PATIENCE_S
+    )
     assert found is not None
     assert (found.phase, found.reason) == (JobPhase.WAITING, reason)
     assert found.message

@@ -1,7 +1,7 @@
 """What scraping does to series, on the real Prometheus: each is what the operator reads, not what a double says."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +10,7 @@ from mfu_operator.adapters.prometheus import PrometheusSources
 from mfu_operator.model.baseline import MetricsSource, Signal, WorkloadRef
 from mfu_operator.model.series import Reading
 from mfu_operator.ports import Metrics
+from tests.support.awaited import awaited
 from tests.support.metrics_page import Page, serving_page
 from tests.support.prometheus_server import NEEDS_PROMETHEUS, sample, scraping, serving
 
@@ -114,16 +115,8 @@ def test_a_series_that_a_target_stops_exporting_is_gone_at_once(tmp_path: Path) 
         def reading() -> Reading | None:
             return metrics.latest([JOB], time.time()).get(JOB, (None,))[0]
 
-        first = awaited(reading, lambda found: found is not None)
+        first = awaited(reading, lambda found: found is not None, PATIENCE_S)
         assert first is not None
         assert abs(first.time_s - time.time()) < PATIENCE_S
         page.text = "python_info 1\n"
-        assert awaited(reading, lambda found: found is None) is None
-
-
-def awaited(look: Callable[[], Reading | None], holds: Callable[[Reading | None], bool]) -> Reading | None:
-    """The first look that holds; the last one where none does in time."""
-    ends_s = time.monotonic() + PATIENCE_S
-    while not holds(found := look()) and time.monotonic() < ends_s:
-        time.sleep(0.1)
-    return found
+        assert awaited(reading, lambda found: found is None, PATIENCE_S) is None

@@ -24,6 +24,7 @@ from mfu_operator.detect.utilisation import with_mfu
 from mfu_operator.detect.words import bare, duration, name_of, per_cent, quantity
 from mfu_operator.errors import Stall, Unreadable
 from mfu_operator.model.baseline import Baseline, BaselineSpec, Level, Provenance, Signal
+from mfu_operator.ports import MOST_POINTS
 from mfu_operator.runtime.wiring import fleet_of
 from mfu_operator.settings import from_environment
 
@@ -33,9 +34,6 @@ _EVENTS = ("Regressed", "Confirmed", "Recovered", "NoData")
 
 _FINEST_S = 15.0
 """A finer step would read most samples more than once."""
-
-_MOST_POINTS = 10_000
-"""Prometheus refuses a range query of more than 11,000 points of a series."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +121,7 @@ def _strongest(spec: BaselineSpec) -> Signal:
 def _from_prometheus(spec: BaselineSpec, asked: Asked, span_s: float) -> History:
     metrics = opened(spec, fleet_of(from_environment()), asked)
     now_s = time.time()
-    step_s = max(_FINEST_S, span_s / _MOST_POINTS)
+    step_s = max(_FINEST_S, span_s / MOST_POINTS)
     readings = metrics.history([spec.workload], now_s - span_s, now_s, step_s).get(spec.workload, ())
     if not readings:
         raise Unreadable(

@@ -25,8 +25,8 @@ def known_good(world: World) -> KnownGood | None:
 
     It can be said when the verdict is healthy without a trace of loss, half a detection horizon after the newest pod
     began to count: a reading or a revision that lived for seconds is nobody's baseline, and neither is one that does
-    not learn, however fast. While the source cannot be
-    seen, the pod's start is noted in the revision's place: the deployments tell it once they can be read.
+    not learn, however fast. While the source cannot be seen, the pod's start is noted in the revision's place: the
+    deployments tell it once they can be read.
     """
     assert world.workload is not None
     started_s = newest_start_s(world.workload.pods)

@@ -23,7 +23,7 @@ from mfu_operator.model.baseline import Baseline, BaselineSpec
 from mfu_operator.model.series import Reading
 from mfu_operator.model.verdict import Gate, Judgement
 from mfu_operator.model.vitals import Symptom
-from mfu_operator.ports import Credentials, Metrics, MetricsSources
+from mfu_operator.ports import MOST_POINTS, Credentials, Metrics, MetricsSources
 from mfu_operator.runtime.hardware_looks import look_at_hardware
 from mfu_operator.runtime.occupancy import Span
 from mfu_operator.runtime.round import Round
@@ -43,9 +43,6 @@ restart take less."""
 
 _LONGEST_BACK_OFF_S = 300.0
 """A source that was down is asked again within five minutes of its return."""
-
-_MOST_POINTS = 10_000
-"""Prometheus refuses range queries of more than 11,000 points."""
 
 _FILLED_AT_ONCE = 250
 """Histories that are in memory together: each is some dozens of kilobytes before it is the state that is kept of it."""
@@ -361,7 +358,7 @@ class Sweep:
             for start in range(0, len(group), _FILLED_AT_ONCE)
         )
         for span_s, group in portions:
-            step_s = max(self._interval_s, span_s / _MOST_POINTS)
+            step_s = max(self._interval_s, span_s / MOST_POINTS)
             history = source.history(workloads(group), now_s - span_s, now_s, step_s)
             with self._lock:
                 for one in group:
