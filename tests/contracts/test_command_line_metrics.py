@@ -20,7 +20,7 @@ kind: TrainingBaseline
 metadata: {name: gpt, namespace: team-a}
 spec:
   workload: {apiVersion: batch/v1, kind: Job, name: gpt}
-  comparable: {model: gpt, globalBatch: 256}
+  comparable: {model: gpt, globalBatch: 512}
   baseline: {values: {mfu: 0.46}}
 """
 pytestmark = NEEDS_PROMETHEUS
@@ -78,6 +78,14 @@ def manifest(tmp_path: Path) -> str:
     return str(path)
 
 
+@pytest.fixture
+def unlike(tmp_path: Path) -> str:
+    """Of half the global batch that the job says it has."""
+    path = tmp_path / "unlike.yaml"
+    path.write_text(MANIFEST.replace("globalBatch: 512", "globalBatch: 256"))
+    return str(path)
+
+
 def test_replay_reads_the_jobs_history(address: str, manifest: str) -> None:
     arguments = ["--baseline", manifest, "--prometheus", address, "--since", "3h", "-o", "json"]
     result = CliRunner().invoke(replay_command, arguments, catch_exceptions=False)
@@ -85,6 +93,12 @@ def test_replay_reads_the_jobs_history(address: str, manifest: str) -> None:
     assert [event["event"] for event in told["events"]] == ["Regressed", "Confirmed"]
     assert told["events"][0]["drop"] == pytest.approx(1 - 0.405 / 0.46, abs=1e-4)
     assert told["summary"]["readings"] == 480
+
+
+def test_replay_says_nothing_of_a_history_of_another_configuration(address: str, unlike: str) -> None:
+    arguments = ["--baseline", unlike, "--prometheus", address, "--since", "3h", "-o", "json"]
+    told = json.loads(CliRunner().invoke(replay_command, arguments, catch_exceptions=False).output)
+    assert (told["events"], told["summary"]["readings"]) == ([], 480)
 
 
 def test_replay_and_doctor_show_a_guarded_server_what_a_folder_holds(guarded: tuple[str, Path], manifest: str) -> None:
@@ -97,8 +111,8 @@ def test_replay_and_doctor_show_a_guarded_server_what_a_folder_holds(guarded: tu
         CliRunner().invoke(replay_command, asked[:4], catch_exceptions=False)
 
 
-def test_doctor_tells_what_came_back_and_what_differs(address: str, manifest: str) -> None:
-    arguments = ["--baseline", manifest, "--prometheus", address]
+def test_doctor_tells_what_came_back_and_what_differs(address: str, unlike: str) -> None:
+    arguments = ["--baseline", unlike, "--prometheus", address]
     output = CliRunner().invoke(doctor_command, arguments, catch_exceptions=False).output
     assert "ok  mfu          1 series of 1 pods, 0.405 … 0.405" in output
     assert "no series is called mfu_probe_phase" in output

@@ -16,6 +16,7 @@ ROUNDING_MS = (len(PARTS) + 1) * 0.5e-6
 """Each part and the step itself are told to the nanosecond."""
 VERDICTS = ("Healthy", "NoData", "NotComparable", "Regressed", "Confirmed", "Recovered")
 """The reasons of Events that tell what the readings amount to now."""
+CLOSING = ("Confirmed", "Recovered")
 
 
 def test_the_baseline_is_recorded_from_the_running_job(main: MainJob) -> None:
@@ -137,7 +138,12 @@ def test_the_events_tell_the_story_in_order(main: MainJob) -> None:
 
 def test_every_turn_of_the_verdict_is_one_event_with_its_numbers(main: MainJob) -> None:
     turns = [event for event in main.events if event["reason"] in VERDICTS]
-    assert [event["reason"] for event in turns] == ["Healthy", "Regressed", "Confirmed", "Recovered"]
+    opened = [f"incident {incident['id']}" for incident in reversed(main.status["history"])]
+    heard = [f"{event['reason']}: {event['note']}" for event in main.events]
+    assert [event["reason"] for event in turns] == ["Healthy", *["Regressed"] * len(opened), *CLOSING], heard
+    assert [str(event["note"]).split(":")[0] for event in turns if event["reason"] == "Regressed"] == opened, heard
+    superseded = [incident for incident in main.status["history"][1:] if incident.get("superseded")]
+    assert len(superseded) == len(opened) - 1, "a neighbour's noise may open one before the commit's, and no other"
     *judged, recovered = [str(event["note"]) for event in turns]
     assert [note for note in judged if not re.search(r"0\.\d+.*limit 0\.\d+ = baseline 0\.\d+", note)] == []
     of = main.status["history"][0]["recovery"]

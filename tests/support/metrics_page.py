@@ -37,6 +37,7 @@ def serving_page(page: Page) -> Iterator[int]:
                 self._send(page.text.encode())
 
         def do_POST(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))  # unread, it makes closing a reset
             self.do_GET()
 
         def _send(self, body: bytes) -> None:
