@@ -28,6 +28,7 @@ from mfu_operator.model.baseline import (
     WorkloadRef,
 )
 from mfu_operator.ports import Credentials, Metrics
+from mfu_operator.runtime.garbage import collect_seldom
 from mfu_operator.runtime.sweep import Sweep
 from tests.support.prometheus_server import sample, serving
 
@@ -87,6 +88,7 @@ def _lines(name: str, jobs: int, series: list[tuple[dict[str, str], float | None
 
 def measure(jobs: int) -> None:
     """One size, in this process."""
+    collect_seldom()
     with tempfile.TemporaryDirectory() as folder, serving(families(jobs), Path(folder)) as address:
         transport = Counting()
         now_s = BEGIN_S + 2 * EVERY_S + 10

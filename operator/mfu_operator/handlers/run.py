@@ -5,6 +5,7 @@ import logging
 import kopf
 
 from mfu_operator import handlers
+from mfu_operator.runtime.garbage import collect_seldom
 from mfu_operator.settings import from_environment
 
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
@@ -12,6 +13,7 @@ LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
 
 def run() -> None:
     """Run until told to stop. One process; with several replicas a Lease decides which of them acts."""
+    collect_seldom()
     settings = from_environment()
     logging.basicConfig(level=logging.INFO, format=LOG_FORMAT)
     registered = [module.__name__ for module in (handlers.startup, handlers.baseline, handlers.probes)]

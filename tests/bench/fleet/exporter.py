@@ -19,6 +19,18 @@ PARTS = 10
 NOISE = 0.005
 """Standard deviation of a job's readings: that of a quiet one."""
 
+GIB = 2**30
+VITALS = {
+    "mfu_probe_memory_allocated_bytes": 52 * GIB,
+    "mfu_probe_memory_reserved_bytes": 60 * GIB,
+    "mfu_probe_memory_limit_bytes": 80 * GIB,
+    "mfu_probe_host_memory_bytes": 300 * GIB,
+    "mfu_probe_host_memory_limit_bytes": 900 * GIB,
+    "mfu_probe_nonfinite_loss_streak": 0,
+    "mfu_probe_skipped_step_streak": 0,
+}
+"""Nothing is wrong with any job but its speed."""
+
 PHASES = ("starting", "running", "checkpoint", "evaluation", "paused")
 INFO = 'model="gpt",gpu="NVIDIA H100 80GB HBM3",gpus="8",world_size="8",global_batch="256",rank="0"'
 
@@ -56,6 +68,9 @@ class Fleet:
         lines += [f"mfu_probe_steps_total{{{label}}} {steps}" for label in labels]
         lines.append("# TYPE mfu_probe_window_running_ratio gauge")
         lines += [f"mfu_probe_window_running_ratio{{{label}}} 1" for label in labels]
+        for family, level in VITALS.items():
+            lines.append(f"# TYPE {family} gauge")
+            lines += [f"{family}{{{label}}} {level}" for label in labels]
         lines.append("# TYPE mfu_probe_phase gauge")
         lines += [
             f'mfu_probe_phase{{{label},phase="{phase}"}} {int(phase == "running")}'

@@ -16,6 +16,7 @@ from mfu_operator.detect.advance import advance
 from mfu_operator.detect.evidence import initial
 from mfu_operator.model.baseline import MetricsSource
 from mfu_operator.reconcile.level import declared_baseline
+from mfu_operator.runtime.fleet import REST_S
 from tests.bench.fleet import jobs
 from tests.bench.fleet.api import Watch, create
 from tests.bench.fleet.meter import Meter, exposition, series
@@ -29,6 +30,8 @@ METRICS_URL = f"http://127.0.0.1:{METRICS_PORT}/metrics"
 PATIENCE_S = 1200.0
 CALM_S = 30.0
 CALM_SHARE = 0.01
+CALM_TICKS = 1.25
+"""Times as many ticks as come where every baseline is at rest."""
 
 
 @dataclass
@@ -140,18 +143,24 @@ class Benchmark:
         self._await(f"{count} verdicts", lambda: series(exposition(METRICS_URL), "mfu_operator_verdict") >= count)
 
     def _settled(self, count: int) -> None:
-        """No run is starting any more, and hardly one status in a hundred was written within the last half minute."""
-        past: list[tuple[float, int]] = []
+        """No run is starting any more, and in the last half minute hardly one status in a hundred was written and no
+        more baselines were ticked than have their turn."""
+        past: list[tuple[float, int, float]] = []
 
         def calm() -> bool:
-            past.append((time.time(), self.watch.writes))
-            earlier = [writes for time_s, writes in past if time_s <= time.time() - CALM_S]
-            return bool(earlier) and self.watch.at_work() >= count and past[-1][1] - earlier[-1] < CALM_SHARE * count
+            ticks = series(exposition(METRICS_URL), "mfu_operator_tick_seconds_count")
+            past.append((time.time(), self.watch.writes, ticks))
+            earlier = [each for each in past if each[0] <= time.time() - CALM_S]
+            if not earlier or self.watch.at_work() < count:
+                return False
+            before_s, writes, before = earlier[-1]
+            turns = CALM_TICKS * count * (time.time() - before_s) / REST_S
+            return self.watch.writes - writes < CALM_SHARE * count and ticks - before < turns
 
-        self._await("calm after the first statuses", calm)
+        self._await("calm after the first statuses", calm, CALM_S / 3)
 
-    def _await(self, what: str, check: Callable[[], bool]) -> None:
-        await_condition(what, check, PATIENCE_S, 1.0, log_tail=self.stage.operator.log_tail)
+    def _await(self, what: str, check: Callable[[], bool], every_s: float = 1.0) -> None:
+        await_condition(what, check, PATIENCE_S, every_s, log_tail=self.stage.operator.log_tail)
 
     def _steady(self, count: int) -> Steady:
         before_s, before = time.time(), self._counts()
