@@ -103,6 +103,9 @@ GO_BUILDS: Mapping[str, GoBuild] = {
         tags=("remove_all_sd", "enable_kubernetes_sd"),
         link_variables={"github.com/prometheus/common/version.Version": "3.13.5"},
     ),
+    "victoriametrics": GoBuild(
+        binaries={"github.com/VictoriaMetrics/VictoriaMetrics/app/victoria-metrics": "victoria-metrics"}
+    ),
     "helm": GoBuild(
         binaries={"helm.sh/helm/v3/cmd/helm": "helm"},
         link_variables={

@@ -14,6 +14,7 @@ from mfu_operator.model.baseline import MetricsSource, PodScrape, Signal, Worklo
 from mfu_operator.model.series import Phase, Reading
 from mfu_operator.model.workload import PodEndpoint
 from mfu_operator.ports import Credentials, Metrics
+from tests.support import victoriametrics_server
 from tests.support.certificates import Authority
 from tests.support.metrics_double import MetricsDouble
 from tests.support.metrics_page import TEXT
@@ -92,6 +93,13 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Metrics]:
 
 
 @pytest.fixture(scope="module")
+def victoriametrics(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Metrics]:
+    with victoriametrics_server.serving(_families(), tmp_path_factory.mktemp("victoriametrics")) as address:
+        source = MetricsSource(address=address)
+        yield PrometheusSources(MetricsSource()).open(source, None)
+
+
+@pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Metrics]:
     """The same behind TLS of a private authority, which asks for a client certificate, a user and a password."""
     authority = Authority(tmp_path_factory.mktemp("authority"))
@@ -162,7 +170,10 @@ def double() -> Metrics:
     return MetricsDouble({workload: _readings(mfus, pods, INFO) for workload, (mfus, pods) in RUNS.items()})
 
 
-REAL = [pytest.param(name, marks=NEEDS_PROMETHEUS) for name in ("prometheus", "guarded")]
+REAL = [
+    *(pytest.param(name, marks=NEEDS_PROMETHEUS) for name in ("prometheus", "guarded")),
+    pytest.param("victoriametrics", marks=victoriametrics_server.NEEDS_VICTORIAMETRICS),
+]
 
 
 @pytest.fixture(params=[*REAL, "pods", "double"])

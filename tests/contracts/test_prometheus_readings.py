@@ -1,7 +1,8 @@
-"""What scraping does to series, on the real Prometheus: each is what the operator reads, not what a double says."""
+"""What scraping does to series, on real servers: each is what the operator reads, not what a double says."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,8 @@ from mfu_operator.model.series import Reading
 from mfu_operator.ports import Metrics
 from tests.support.awaited import awaited
 from tests.support.metrics_page import Page, serving_page
-from tests.support.prometheus_server import NEEDS_PROMETHEUS, sample, scraping, serving
-
-pytestmark = NEEDS_PROMETHEUS
+from tests.support.metrics_servers import SERVERS, SERVING
+from tests.support.prometheus_server import NEEDS_PROMETHEUS, sample, scraping
 
 BEGIN_S = 1_700_000_000.0
 EVERY_S = 15.0
@@ -22,6 +22,7 @@ JOB = WorkloadRef("batch/v1", "Job", "team-a", "gpt")
 PAIR = WorkloadRef("batch/v1", "Job", "team-a", "pair")
 BROKEN = WorkloadRef("batch/v1", "Job", "team-a", "broken")
 PATIENCE_S = 30.0
+Scraper = Callable[[str, Path], AbstractContextManager[str]]
 
 
 def target(workload: WorkloadRef, **more: str) -> dict[str, str]:
@@ -49,9 +50,9 @@ def _families() -> Iterator[tuple[str, str, list[str]]]:
     ]  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with serving(_families(), tmp_path_factory.mktemp("prometheus")) as url:
+@pytest.fixture(scope="module", params=SERVERS)
+def address(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with SERVING[request.param](_families(), tmp_path_factory.mktemp(request.param)) as url:
         yield url
 
 
@@ -106,10 +107,11 @@ def test_a_series_that_ended_is_no_reading_once_its_last_scrape_is_old(address: 
     assert metrics.latest([PAIR], BEGIN_S + 600 + 310) == {}
 
 
-def test_a_series_that_a_target_stops_exporting_is_gone_at_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("scraper", [pytest.param(scraping, marks=NEEDS_PROMETHEUS, id="prometheus")])
+def test_a_series_that_a_target_stops_exporting_is_gone_at_once(scraper: Scraper, tmp_path: Path) -> None:
     """Prometheus marks it as stale; without the mark it would be repeated for five minutes."""
     page = Page('mfu_probe_mfu_ratio{namespace="team-a",job_name="gpt",pod="gpt-0"} 0.4\n')
-    with serving_page(page) as port, scraping(f"127.0.0.1:{port}", tmp_path) as url:
+    with serving_page(page) as port, scraper(f"127.0.0.1:{port}", tmp_path) as url:
         metrics = opened(url)
 
         def reading() -> Reading | None:

@@ -1,4 +1,4 @@
-"""Memory and streaks as the real Prometheus gives them."""
+"""Memory and streaks as real servers give them."""
 
 from collections.abc import Iterator
 
@@ -19,9 +19,8 @@ from mfu_operator.model.vitals import Ailment, Fill, Streak
 from mfu_operator.runtime.sweep import Sweep
 from mfu_operator.runtime.vitals_looks import VitalsSource
 from tests.support.metrics_double import SourcesDouble
-from tests.support.prometheus_server import NEEDS_PROMETHEUS, sample, serving
-
-pytestmark = NEEDS_PROMETHEUS
+from tests.support.metrics_servers import SERVERS, SERVING
+from tests.support.prometheus_server import sample
 
 BEGIN_S = 1_700_000_000.0
 EVERY_S = 30.0
@@ -63,9 +62,9 @@ def _families() -> Iterator[tuple[str, str, list[str]]]:
         yield name.removesuffix("_total"), "counter" if name.endswith("_total") else "gauge", found
 
 
-@pytest.fixture(scope="module")
-def metrics(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusMetrics]:
-    with serving(_families(), tmp_path_factory.mktemp("prometheus")) as address:
+@pytest.fixture(scope="module", params=SERVERS)
+def metrics(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusMetrics]:
+    with SERVING[request.param](_families(), tmp_path_factory.mktemp(request.param)) as address:
         source = PrometheusSources(MetricsSource(address=address)).open(MetricsSource(), None)
         assert isinstance(source, PrometheusMetrics)
         yield source

@@ -1,7 +1,6 @@
 """A real Prometheus over a database made of given samples: no scraping, no waiting."""
 
 import json
-import shutil
 import socket
 import subprocess
 import time
@@ -12,25 +11,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.state import cache_dir
 from tests.cluster.toolchain import go_binaries
+from tests.support.built import built
 from tests.support.certificates import Pair
 
 READY_S = 60.0
 
 
-def _there(name: str) -> str | None:
-    """The program: built for the cluster before, or installed."""
-    built = sorted(cache_dir().glob(f"bin/prometheus-*/{name}"), key=lambda path: path.stat().st_mtime)
-    return str(built[-1]) if built else shutil.which(name)
-
-
-NEEDS_PROMETHEUS = [] if _there("prometheus") and _there("promtool") else [pytest.mark.cluster]
+NEEDS_PROMETHEUS = (
+    [] if built("prometheus", "prometheus") and built("prometheus", "promtool") else [pytest.mark.cluster]
+)
 """Where it is not built yet, the tests wait for the cluster's programs, which are compiled with it."""
 
 
 def _program(name: str) -> str:
-    return _there(name) or str(go_binaries("prometheus") / name)
+    return built("prometheus", name) or str(go_binaries("prometheus") / name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,11 @@ CLOCKS_APART_S = 30.0
 _TENANT_HEADER = "X-Scope-OrgID"
 """Of Mimir and Cortex: https://grafana.com/docs/mimir/latest/manage/secure/authentication-and-authorization/"""
 
+REJECTED = "QueryRejected"
+"""The reason of a query that the server cannot understand, or that is too long for it."""
+
+_TOO_LONG = (httpx.codes.REQUEST_ENTITY_TOO_LARGE, httpx.codes.REQUEST_URI_TOO_LONG)
+
 _MOST_ERROR_TEXT = 200
 """Of the server's own words, in a condition's message."""
 
@@ -126,10 +131,13 @@ class PrometheusApi:
                 f"{self.address} answered {response.status_code}: check the Secret that "
                 "spec.metrics.prometheus.secretRef names",
             )
+        if response.status_code in _TOO_LONG:
+            told = f"{self.address} answered {response.status_code} to a query of {len(form['query'])} bytes"
+            raise Stall(REJECTED, f"{told}: let it, or the proxy before it, take longer requests")
         answer = self._decoded(response, body)
         if response.status_code in (400, 422):
             raise Stall(
-                "QueryRejected",
+                REJECTED,
                 f"{self.address} rejected a query: {answer.error[:_MOST_ERROR_TEXT]}: check metrics.names",
             )
         if response.status_code != httpx.codes.OK or answer.status != "success" or answer.data is None:

@@ -6,13 +6,15 @@ time of the query; the scrape's own time comes from one more query, `timestamp(m
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 
 import httpx
 
 from mfu_operator.adapters.metric_names import MetricNames
 from mfu_operator.adapters.prometheus import dcgm, promql
-from mfu_operator.adapters.prometheus.api import INSTANT, RANGE, PrometheusApi
-from mfu_operator.adapters.prometheus.selectors import alternatives, by_prefix, owners
+from mfu_operator.adapters.prometheus.api import INSTANT, RANGE, PrometheusApi, Row
+from mfu_operator.adapters.prometheus.portions import Portions, Query
+from mfu_operator.adapters.prometheus.selectors import alternatives, by_prefix, matcher, owners
 from mfu_operator.detect.samples import SCRAPED_AT, Assembly
 from mfu_operator.detect.vital_samples import VitalAssembly
 from mfu_operator.model.baseline import WorkloadRef
@@ -48,6 +50,7 @@ class PrometheusMetrics:
     ) -> None:
         self.names = names
         self._api = PrometheusApi(address, credentials, tenant, transport, clock)
+        self._portions = Portions(self._api)
 
     @property
     def address(self) -> str:
@@ -75,12 +78,11 @@ class PrometheusMetrics:
         """The GPUs of each workload as dcgm-exporter has them; absent keys where it has none."""
         by_name = {(workload.namespace, workload.name): workload for workload in workloads}
         rows: dict[WorkloadRef, list[tuple[Mapping[str, str], float]]] = {}
-        for start in range(0, len(workloads), CHUNK):
-            chunk = workloads[start : start + CHUNK]
-            for labels, value in self.query(self.hardware_query(chunk), now_s):
-                owner = by_prefix(by_name, *dcgm.pod_of(labels))
-                if owner is not None:
-                    rows.setdefault(owner, []).append((labels, value))
+        asked = self._instant(len(workloads), lambda start, end: self.hardware_query(workloads[start:end]), now_s)
+        for labels, value in asked:
+            owner = by_prefix(by_name, *dcgm.pod_of(labels))
+            if owner is not None:
+                rows.setdefault(owner, []).append((labels, value))
         return {workload: dcgm.readings(found) for workload, found in rows.items()}
 
     def vitals(self, workloads: Sequence[WorkloadRef], now_s: float) -> Mapping[WorkloadRef, Vitals]:
@@ -88,12 +90,11 @@ class PrometheusMetrics:
         kinds = {name: kind for kind, name in self.names.vitals.items()}
         owner_of = owners(workloads, self.names)
         found: dict[WorkloadRef, VitalAssembly] = {}
-        for start in range(0, len(workloads) if kinds else 0, CHUNK):
-            for labels, value in self.query(self.vitals_query(workloads[start : start + CHUNK]), now_s):
-                owner, kind = owner_of(labels), kinds.get(labels.get("__name__", ""))
-                if owner is not None and kind is not None:
-                    pod = labels.get(self.names.pod, "")
-                    found.setdefault(owner, VitalAssembly()).add(labels, pod, kind, value)
+        count = len(workloads) if kinds else 0
+        for labels, value in self._instant(count, lambda start, end: self.vitals_query(workloads[start:end]), now_s):
+            owner, kind = owner_of(labels), kinds.get(labels.get("__name__", ""))
+            if owner is not None and kind is not None:
+                found.setdefault(owner, VitalAssembly()).add(labels, labels.get(self.names.pod, ""), kind, value)
         return {workload: assembly.vitals(now_s) for workload, assembly in found.items()}
 
     def vitals_history(
@@ -103,17 +104,19 @@ class PrometheusMetrics:
         owner_of = owners(workloads, self.names)
         span = self._span(start_s, end_s, step_s)
         found: dict[WorkloadRef, dict[float, VitalAssembly]] = {}
-        for start in range(0, len(workloads), HISTORY_CHUNK):
-            asked = promql.floors_query(workloads[start : start + HISTORY_CHUNK], self.names, step_s)
-            for row in self._api.rows(RANGE, {"query": asked, **span}) if asked else ():
-                owner, kind = owner_of(row.metric), row.metric.get(promql.FLOOR_KIND, "")
-                if owner is None:
-                    continue
-                moments = found.setdefault(owner, {})
-                for at_s, value in row.points():
-                    moments.setdefault(at_s - self.ahead_s, VitalAssembly()).add(
-                        row.metric, row.metric.get(self.names.pod, ""), kind, value
-                    )
+
+        def floors(start: int, end: int) -> str:
+            return promql.floors_query(matcher(workloads[start:end], self.names), self.names, step_s)
+
+        for row in self._portions.rows(RANGE, span, len(workloads), HISTORY_CHUNK, floors):
+            owner, kind = owner_of(row.metric), row.metric.get(promql.FLOOR_KIND, "")
+            if owner is None:
+                continue
+            moments = found.setdefault(owner, {})
+            for at_s, value in row.points():
+                moments.setdefault(at_s - self.ahead_s, VitalAssembly()).add(
+                    row.metric, row.metric.get(self.names.pod, ""), kind, value
+                )
         return {
             workload: tuple(moments[at_s].vitals(at_s) for at_s in sorted(moments))
             for workload, moments in found.items()
@@ -121,11 +124,13 @@ class PrometheusMetrics:
 
     def queries(self, workloads: Sequence[WorkloadRef]) -> Iterator[tuple[str, str]]:
         """(kind, PromQL) of every query that is sent for these workloads, given that they fit into one chunk."""
-        return promql.queries(workloads, self.names)
+        selected = matcher(workloads, self.names)
+        for kind in promql.kinds(self.names):
+            yield kind, promql.query(kind, selected, self.names)
 
     def vitals_query(self, workloads: Sequence[WorkloadRef]) -> str:
         """The query for the vitals of workloads that fit into one chunk."""
-        return promql.vitals_query(workloads, self.names)
+        return promql.vitals_query(matcher(workloads, self.names), self.names)
 
     def hardware_query(self, workloads: Sequence[WorkloadRef]) -> str:
         """The query for the GPUs of workloads that fit into one chunk."""
@@ -133,8 +138,13 @@ class PrometheusMetrics:
 
     def query(self, asked: str, now_s: float) -> list[tuple[Mapping[str, str], float]]:
         """The instant vector of one query in PromQL, as (labels, value)."""
-        rows = self._api.rows(INSTANT, {"query": asked, "time": self._api.there(now_s)})
-        return [(row.metric, points[0][1]) for row in rows if (points := row.points())]
+        return list(self._instant(1, lambda *_: asked, now_s))
+
+    def _instant(self, count: int, query: Query, now_s: float) -> Iterator[tuple[Mapping[str, str], float]]:
+        for row in self._portions.rows(INSTANT, {"time": self._api.there(now_s)}, count, CHUNK, query):
+            points = row.points()
+            if points:
+                yield row.metric, points[0][1]
 
     def _span(self, start_s: float, end_s: float, step_s: float) -> Mapping[str, str]:
         return {"start": self._api.there(start_s), "end": self._api.there(end_s), "step": f"{step_s:g}"}
@@ -153,13 +163,27 @@ class PrometheusMetrics:
         assembly = Assembly(self.names.compared)
         owner_of = owners(workloads, self.names)
         ahead_s = self.ahead_s
-        for start in range(0, len(workloads), chunk):
-            for kind, asked in self.queries(workloads[start : start + chunk]):
-                scale = self.names.scales.get(kind, 1.0)
-                offset = -ahead_s if kind == SCRAPED_AT else 0.0
-                for row in self._api.rows(path, {"query": asked, **when}):
-                    owner = owner_of(row.metric)
-                    if owner is not None:
-                        points = [(at_s - ahead_s, value * scale + offset) for at_s, value in row.points()]
-                        assembly.add(owner, row.metric, row.metric.get(self.names.pod, ""), kind, points)
+        for kind, row in self._rows(workloads, chunk, path, when):
+            owner = owner_of(row.metric)
+            if owner is not None:
+                scale, offset = self.names.scales.get(kind, 1.0), -ahead_s if kind == SCRAPED_AT else 0.0
+                points = [(at_s - ahead_s, value * scale + offset) for at_s, value in row.points()]
+                assembly.add(owner, row.metric, row.metric.get(self.names.pod, ""), kind, points)
         return assembly.readings()
+
+    def _rows(
+        self, workloads: Sequence[WorkloadRef], chunk: int, path: str, when: Mapping[str, str]
+    ) -> Iterator[tuple[str, Row]]:
+        """(kind, row) of every kind of sample of these workloads."""
+
+        @cache
+        def selected(start: int, end: int) -> str:
+            return matcher(workloads[start:end], self.names)
+
+        for kind in promql.kinds(self.names):
+
+            def query(start: int, end: int, kind: str = kind) -> str:
+                return promql.query(kind, selected(start, end), self.names)
+
+            for row in self._portions.rows(path, when, len(workloads), chunk, query):
+                yield kind, row
