@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from mfu_operator.adapters.prometheus import PrometheusMetrics, PrometheusSources
-from mfu_operator.adapters.prometheus.api import REJECTED
 from mfu_operator.errors import Stall
 from mfu_operator.model.baseline import MetricsSource, Signal, WorkloadRef
 from tests.support.metrics_servers import SERVERS, SERVING
@@ -47,4 +46,4 @@ def test_every_job_of_a_fleet_is_read_now_and_from_history(metrics: PrometheusMe
 def test_a_query_that_is_refused_for_what_it_says_is_refused(metrics: PrometheusMetrics) -> None:
     with pytest.raises(Stall) as caught:
         metrics.query("sum by (", time.time())
-    assert caught.value.reason == REJECTED
+    assert caught.value.reason == "QueryRejected"

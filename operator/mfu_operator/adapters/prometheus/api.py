@@ -31,9 +31,6 @@ CLOCKS_APART_S = 30.0
 _TENANT_HEADER = "X-Scope-OrgID"
 """Of Mimir and Cortex: https://grafana.com/docs/mimir/latest/manage/secure/authentication-and-authorization/"""
 
-REJECTED = "QueryRejected"
-"""The reason of a query that the server cannot understand, or that is too long for it."""
-
 _TOO_LONG = (httpx.codes.REQUEST_ENTITY_TOO_LARGE, httpx.codes.REQUEST_URI_TOO_LONG)
 
 _MOST_ERROR_TEXT = 200
@@ -133,13 +130,11 @@ class PrometheusApi:
             )
         if response.status_code in _TOO_LONG:
             told = f"{self.address} answered {response.status_code} to a query of {len(form['query'])} bytes"
-            raise Stall(REJECTED, f"{told}: let it, or the proxy before it, take longer requests")
+            raise _rejected(f"{told}: let it, or the proxy before it, take longer requests")
         answer = self._decoded(response, body)
         if response.status_code in (400, 422):
-            raise Stall(
-                REJECTED,
-                f"{self.address} rejected a query: {answer.error[:_MOST_ERROR_TEXT]}: check metrics.names",
-            )
+            told = f"{self.address} rejected a query: {answer.error[:_MOST_ERROR_TEXT]}"
+            raise _rejected(f"{told}: check metrics.names")
         if response.status_code != httpx.codes.OK or answer.status != "success" or answer.data is None:
             raise Retry(
                 "PrometheusUnavailable",
@@ -199,6 +194,15 @@ class PrometheusApi:
             f"{self.address} answered {response.status_code} and is no Prometheus API: check "
             "spec.metrics.prometheus.address",
         )
+
+
+def _rejected(message: str) -> Stall:
+    return Stall("QueryRejected", message)
+
+
+def is_rejection(problem: Stall) -> bool:
+    """Whether the server refused a query as it is: it cannot understand it, or the query is too long for it."""
+    return problem.reason == _rejected("").reason
 
 
 def _check(address: str) -> None:

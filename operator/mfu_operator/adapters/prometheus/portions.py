@@ -8,7 +8,7 @@ in halves, and no query as long as that is sent again.
 import math
 from collections.abc import Callable, Iterator, Mapping
 
-from mfu_operator.adapters.prometheus.api import REJECTED, PrometheusApi, Row
+from mfu_operator.adapters.prometheus.api import PrometheusApi, Row, is_rejection
 from mfu_operator.errors import Stall
 
 TAKEN_BYTES = 8192
@@ -41,7 +41,7 @@ class Portions:
         try:
             found = self._api.rows(path, {"query": asked, **form})
         except Stall as problem:
-            if not divisible or problem.reason != REJECTED:
+            if not divisible or not is_rejection(problem):
                 raise
             self._longest_bytes = max(TAKEN_BYTES, len(asked) // 2)
             yield from self._halves(path, form, start, end, query)
