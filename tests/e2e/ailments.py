@@ -6,6 +6,7 @@ Two baselines watch it: one reads the operator's Prometheus, the other the pods'
 import os
 import sys
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,8 +50,11 @@ def ailing_job(quiet: QuietJob) -> AilingJob:
     assert pages is not None
 
     def told(what: str, check: Callable[[Status], bool]) -> Told:
-        by_prometheus = scenario.await_status(f"{what} by Prometheus", check, timeout_s=120)
-        return Told(by_prometheus, pages.await_status(f"{what} by the pods' pages", check, timeout_s=120))
+        """Both are awaited at once: what one of them says may be over when the other comes to say it."""
+        with ThreadPoolExecutor(2) as pool:
+            by_prometheus = pool.submit(scenario.await_status, f"{what} by Prometheus", check, timeout_s=120)
+            by_pages = pool.submit(pages.await_status, f"{what} by the pods' pages", check, timeout_s=120)
+        return Told(by_prometheus.result(), by_pages.result())
 
     healthy = told("a healthy verdict", is_well)
     doctor_of_prometheus = doctor(scenario, f"--prometheus={scenario.environment.prometheus.url}")
