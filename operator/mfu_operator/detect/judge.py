@@ -18,6 +18,9 @@ _SOONEST_STALE_S = 60.0
 _GATED_SHARE = 2.0
 """After 20 minutes (of 10) without a usable one, gated readings no longer say that the job is well."""
 
+_OWN = frozenset({Gate.PROFILING})
+"""The gate of our own Jobs, which their deadlines end: a loss that is being profiled is not taken back for it."""
+
 
 def judge(
     state: State, baseline: Baseline, detection: Detection, now_s: float, differences: tuple[str, ...] = ()
@@ -103,6 +106,8 @@ def _no_data(state: State, detection: Detection, now_s: float) -> tuple[str, str
     if Gate.HUNG in state.gates:
         since = "" if state.step_moved_s is None else f" for {duration(now_s - state.step_moved_s)}"
         return "Hung", f"the step counter stands still at {state.step:g}{since}"
+    if state.alarmed and state.gates == _OWN:
+        return None
     longest_s = max(_SOONEST_STALE_S, _GATED_SHARE * detection.sustain_s)
     unusable_s = math.inf if state.usable_s is None else now_s - state.usable_s
     if state.gates and unusable_s > longest_s:

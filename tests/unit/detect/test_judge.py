@@ -278,3 +278,14 @@ def test_a_reading_twice_or_out_of_order_changes_nothing() -> None:
 
 def test_steps_that_move_are_counted_once() -> None:
     assert judged(counted(joined(flat(60), flat(11, loss=0.06)))).verdict is Verdict.REGRESSED
+
+
+@pytest.mark.parametrize(
+    ("loss", "verdict"), [(0.06, Verdict.REGRESSED), (0.0, Verdict.NO_DATA)], ids=["a loss that stands", "no loss"]
+)
+def test_a_loss_is_not_taken_back_because_our_own_jobs_take_long_to_profile_it(loss: float, verdict: Verdict) -> None:
+    readings = joined(flat(60), flat(30, loss=loss), flat(40, loss=loss))
+    state = last(readings[:180])
+    for reading in readings[180:]:
+        state = advance(state, reading, BASELINE, RULE, frozenset({Gate.PROFILING}))
+    assert judge(state, BASELINE, RULE, readings[-1].time_s).verdict is verdict
