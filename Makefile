@@ -26,6 +26,7 @@ demo-down: $(INSTALLED) ## Remove every trace of the demo (caches stay)
 	@$(BIN)/python -m tests.demo down
 
 test: lint ## All tests, the end-to-end ones on the real cluster included
+	@$(BIN)/python -m tests.prepare
 	@$(BIN)/python -m tests.run
 
 lint: $(INSTALLED) ## ruff, mypy --strict, the layers
@@ -38,6 +39,7 @@ unit: $(INSTALLED) ## The tests that need no cluster
 	@$(BIN)/python -m pytest -q -n auto -m "not cluster"
 
 e2e: $(INSTALLED) ## The tests on the real cluster
+	@$(BIN)/python -m tests.prepare
 	@$(BIN)/python -m pytest -q -m cluster
 
 generate: $(INSTALLED) ## Write what is derived from other files (the copies of the CRD and of the GPU peaks, a picture)

@@ -1,6 +1,5 @@
 """What every test that needs the real cluster shares: one environment for the whole session."""
 
-import os
 import subprocess
 from collections.abc import Callable, Iterator
 from subprocess import CompletedProcess
@@ -9,6 +8,7 @@ import pytest
 
 from tests.cluster import preflight
 from tests.cluster.cluster import Cluster
+from tests.cluster.web import unproxied
 from tests.demo.environment import Environment, bring_up, take_down
 from tests.demo.story import NAMESPACE as DEMO
 
@@ -40,7 +40,7 @@ def kubectl(environment: Environment) -> Callable[..., "CompletedProcess[str]"]:
     cluster = environment.cluster
     assert isinstance(cluster, Cluster)
     program = str(cluster.binaries / "kubectl")
-    settings = os.environ | {"KUBECONFIG": str(cluster.kubeconfig)}
+    settings = unproxied() | {"KUBECONFIG": str(cluster.kubeconfig)}
 
     def run(*arguments: str, stdin_text: str | None = None) -> "CompletedProcess[str]":
         return subprocess.run(

@@ -17,6 +17,8 @@ COMPONENTS_OUTSIDE_MAIN = ("contrib", "non-free", "non-free-firmware")
 _SOURCES_PARTS = Path("/etc/apt/sources.list.d")
 _NON_FREE_SOURCES = _SOURCES_PARTS / "mfu-operator-non-free.sources"
 _DEBIAN_KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+_PATIENT = ("-o", "DPkg::Lock::Timeout=600")
+"""A fresh Debian may be installing its own updates."""
 _POLICY = Path("/usr/sbin/policy-rc.d")
 _POLICY_TEXT = "#!/bin/sh\n# mfu-operator: a package must not start its service while it is installed\nexit 101\n"
 
@@ -113,7 +115,7 @@ def _apt_install(packages: Sequence[str]) -> None:
         _NON_FREE_SOURCES.unlink(missing_ok=True)
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
     output_of(["apt-get", "update", "-qq"], env=environment)
-    output_of(["apt-get", "install", "-qq", "--yes", "--no-install-recommends", *packages], env=environment)
+    output_of(["apt-get", "install", *_PATIENT, "-qq", "--yes", "--no-install-recommends", *packages], env=environment)
 
 
 def _sources() -> list[AptSource]:

@@ -92,11 +92,11 @@ class ArgoCD:
     def ready(self) -> None:
         """Wait until the repo server and the application controller are well."""
         redis, repo_server, controller = self._processes()
-        redis.await_ready("Redis", lambda: "Ready to accept connections" in redis.log_tail(), timeout_s=30)
+        redis.await_ready("Redis", lambda: "Ready to accept connections" in redis.log_tail(), timeout_s=120)
         health = f"http://{LOOPBACK}:{self._repo_server_metrics_port}/healthz?full=true"
-        repo_server.await_ready("Argo CD's repo server", lambda: _answers_ok(health), timeout_s=60)
+        repo_server.await_ready("Argo CD's repo server", lambda: _answers_ok(health), timeout_s=180)
         health = f"http://{LOOPBACK}:{self._controller_metrics_port}/healthz"
-        controller.await_ready("Argo CD's application controller", lambda: _answers_ok(health), timeout_s=60)
+        controller.await_ready("Argo CD's application controller", lambda: _answers_ok(health), timeout_s=180)
 
     def stop(self) -> None:
         """Stop Argo CD; what it deployed stays."""
@@ -151,7 +151,7 @@ class ArgoCD:
         found = self.application(name) or {}
         return [str(entry["revision"]) for entry in found.get("status", {}).get("history", [])]
 
-    def await_synced(self, name: str, revision: str | None = None, timeout_s: float = 60.0) -> dict[str, Any]:
+    def await_synced(self, name: str, revision: str | None = None, timeout_s: float = 180.0) -> dict[str, Any]:
         """Wait until the cluster is as an application's revision says, and return the Application object.
 
         Args:
@@ -174,7 +174,7 @@ class ArgoCD:
             raise NotReady(f"{late}: {explained(seen[-1])}") from late
         return seen[-1]
 
-    def delete_application(self, name: str, *, timeout_s: float = 60.0) -> None:
+    def delete_application(self, name: str, *, timeout_s: float = 300.0) -> None:
         """Delete an application and everything that it deployed, and wait until both are gone."""
         self._kubectl.delete(_APPLICATIONS, name, NAMESPACE, timeout_s=timeout_s)
 

@@ -37,7 +37,7 @@ class ControlGroup:
     def remove(self) -> None:
         """End every process of the group and remove the group."""
         groups = [hierarchy / CGROUP for hierarchy in self._hierarchies() if (hierarchy / CGROUP).exists()]
-        await_condition("the end of all pods' processes", lambda: not _kill_all(groups), timeout_s=20, interval_s=0.05)
+        await_condition("the end of all pods' processes", lambda: not _kill_all(groups), timeout_s=60, interval_s=0.05)
         for group in groups:
             below = sorted(group.rglob("*/"), key=lambda folder: len(folder.parts), reverse=True)
             for folder in [*below, group]:

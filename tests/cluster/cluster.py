@@ -1,6 +1,5 @@
 """The whole cluster: brought up, found again, and taken down without a trace."""
 
-import os
 import shutil
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -25,6 +24,7 @@ from tests.cluster.process import CommandFailed, await_condition, output_of, sto
 from tests.cluster.progress import progress
 from tests.cluster.state import cache_dir, state_dir
 from tests.cluster.toolchain import go_binaries, go_binaries_folder
+from tests.cluster.web import unproxied
 
 _PACKAGES = (
     "ca-certificates",
@@ -71,6 +71,15 @@ class Cluster:
         """Builds images and gives them to this cluster."""
         return Images(self._containerd)
 
+    def prepare(self) -> None:
+        """Install and compile what is missing, and start nothing.
+
+        Raises:
+            CommandFailed: Something could not be installed or compiled.
+        """
+        with progress("prepare the toolchain"):
+            _all_of([lambda: go_binaries("kubernetes"), _prepare_node])
+
     def up(self) -> None:
         """Bring the cluster up, installing and compiling what is missing; quick where it runs already.
 
@@ -79,8 +88,7 @@ class Cluster:
             CommandFailed: Something could not be installed or compiled.
         """
         with exclusive(self._lock):
-            with progress("prepare the toolchain"):
-                _all_of([lambda: go_binaries("kubernetes"), _prepare_node])
+            self.prepare()
             with progress("start the cluster"):
                 self._start()
             self._personal.add(kubeconfig_of(self._authority, self._administrator))
@@ -113,7 +121,7 @@ class Cluster:
         Raises:
             CommandFailed: kubectl did not succeed; the message holds what it said.
         """
-        environment = os.environ | {
+        environment = unproxied() | {
             "KUBECONFIG": str(self.kubeconfig),
             "KUBECACHEDIR": str(self.state / "kubectl-cache"),
         }
@@ -171,8 +179,8 @@ class Cluster:
         for component in self._controllers:
             component.start()
         _all_of([component.ready for component in self._controllers])
-        await_condition("the node's readiness", self._node_is_ready, timeout_s=60)
-        await_condition("the default service account", self._default_account_exists, timeout_s=60)
+        await_condition("the node's readiness", self._node_is_ready, timeout_s=180)
+        await_condition("the default service account", self._default_account_exists, timeout_s=180)
 
     def _start_kubelet(self) -> None:
         self._containerd.ready()

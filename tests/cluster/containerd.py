@@ -1,6 +1,5 @@
 """containerd: runs the pods' containers."""
 
-import os
 import shutil
 import signal
 from pathlib import Path
@@ -40,7 +39,7 @@ class Containerd:
     def ready(self) -> None:
         """Wait until containerd answers and its runtime service, which starts last, serves: a kubelet that comes
         earlier ends."""
-        self._process.await_ready("containerd", lambda: self.answers() and self._serves(), timeout_s=30, interval_s=0.1)
+        self._process.await_ready("containerd", lambda: self.answers() and self._serves(), 120, 0.1)
 
     def stop(self) -> None:
         """End every container, the shims that held them, and containerd itself; images stay in the cache."""
@@ -90,8 +89,8 @@ class Containerd:
         ]
         for shim in shims:
             if shim.alive():
-                os.kill(shim.pid, signal.SIGKILL)
-        await_condition("the end of all containers' shims", lambda: not any(shim.alive() for shim in shims), 10, 0.02)
+                shim.send(signal.SIGKILL)
+        await_condition("the end of all containers' shims", lambda: not any(shim.alive() for shim in shims), 60, 0.02)
 
     def _toml(self) -> str:
         return f"""version = 2

@@ -7,7 +7,7 @@ from tests.cluster.kubeconfig import write_kubeconfig
 from tests.cluster.layout import LOOPBACK, POD_RANGE, WITH_A_NODE, ControlPlaneLayout
 from tests.cluster.pki import Authority
 from tests.cluster.process import Process
-from tests.cluster.web import answers_ok
+from tests.cluster.web import answers_ok, unproxied
 
 _CONTROLLER_MANAGER_PORT = 10257
 _SCHEDULER_PORT = 10259
@@ -32,7 +32,7 @@ class ApiServer:
         self._authority = authority
         self._administrator = authority.issue("mfu-admin", groups=("system:masters",))
         flags = self._flags(etcd)
-        self._process = Process(self.name, [str(binaries / self.name), *flags], state=state)
+        self._process = Process(self.name, [str(binaries / self.name), *flags], state=state, env=unproxied())
 
     def start(self) -> None:
         """Start the API server."""
@@ -42,7 +42,7 @@ class ApiServer:
         """Wait until the API server and everything it sets up at its start is ready."""
         url = f"{self._layout.api_url}/readyz"
         self._process.await_ready(
-            "the API server", lambda: answers_ok(url, self._authority, self._administrator), timeout_s=120
+            "the API server", lambda: answers_ok(url, self._authority, self._administrator), timeout_s=300
         )
 
     def stop(self) -> None:
@@ -96,7 +96,7 @@ class ControllerManager:
         self._authority = authority
         self._identity = authority.issue(f"system:{self.name}", addresses=(LOOPBACK,))
         flags = self._flags(write_kubeconfig(state / self.name / "kubeconfig", authority, self._identity))
-        self._process = Process(self.name, [str(binaries / self.name), *flags], state=state)
+        self._process = Process(self.name, [str(binaries / self.name), *flags], state=state, env=unproxied())
 
     def start(self) -> None:
         """Start the controller manager; it waits for the API server by itself."""
@@ -106,7 +106,7 @@ class ControllerManager:
         """Wait until the controllers run."""
         url = f"https://{LOOPBACK}:{_CONTROLLER_MANAGER_PORT}/healthz"
         self._process.await_ready(
-            "the controller manager", lambda: answers_ok(url, self._authority, self._identity), timeout_s=60
+            "the controller manager", lambda: answers_ok(url, self._authority, self._identity), timeout_s=180
         )
 
     def stop(self) -> None:
@@ -143,7 +143,7 @@ class Scheduler:
             "tls-private-key-file": self._identity.key,
         }
         argv = [str(binaries / self.name), *(f"--{flag}={value}" for flag, value in flags.items())]
-        self._process = Process(self.name, argv, state=state)
+        self._process = Process(self.name, argv, state=state, env=unproxied())
 
     def start(self) -> None:
         """Start the scheduler; it waits for the API server by itself."""
@@ -153,7 +153,7 @@ class Scheduler:
         """Wait until the scheduler serves."""
         url = f"https://{LOOPBACK}:{_SCHEDULER_PORT}/healthz"
         self._process.await_ready(
-            "the scheduler", lambda: answers_ok(url, self._authority, self._identity), timeout_s=60
+            "the scheduler", lambda: answers_ok(url, self._authority, self._identity), timeout_s=180
         )
 
     def stop(self) -> None:

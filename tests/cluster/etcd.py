@@ -30,7 +30,7 @@ class Etcd:
     def ready(self) -> None:
         """Wait until etcd has elected itself and serves."""
         health = f"{self.url}/health"
-        self._process.await_ready("etcd", lambda: answers_ok(health, self.authority, self.client), timeout_s=60)
+        self._process.await_ready("etcd", lambda: answers_ok(health, self.authority, self.client), timeout_s=180)
 
     def stop(self) -> None:
         """Stop etcd."""

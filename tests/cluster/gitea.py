@@ -23,7 +23,7 @@ BOT = "mfu-bot"
 _MODULE = "code.gitea.io/gitea"
 _PORT = 13000
 _REQUEST_TIMEOUT_S = 30.0
-_MERGEABLE_TIMEOUT_S = 30.0
+_MERGEABLE_TIMEOUT_S = 120.0
 _SECRET_SETTINGS = ("secret_key", "internal_token", "jwt_secret")
 
 
@@ -62,7 +62,7 @@ class Gitea:
 
     def ready(self) -> None:
         """Wait until Gitea serves and both of its users have a token."""
-        self._process().await_ready("Gitea", self._serves, timeout_s=60)
+        self._process().await_ready("Gitea", self._serves, timeout_s=180)
         self._ensure_person()
         self.ensure_user_with_token(BOT)
 

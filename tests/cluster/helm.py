@@ -8,7 +8,7 @@ from typing import Any
 from tests.cluster.process import output_of
 from tests.cluster.toolchain import go_binaries
 
-_INSTALL_TIMEOUT_S = 180
+_INSTALL_TIMEOUT_S = 600
 
 
 class Helm:

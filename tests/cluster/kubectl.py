@@ -45,7 +45,7 @@ class Kubectl:
         decoded: dict[str, Any] | None = json.loads(found) if found.strip() else None
         return decoded
 
-    def delete(self, kind: str, name: str, namespace: str = "default", *, timeout_s: float = 60.0) -> None:
+    def delete(self, kind: str, name: str, namespace: str = "default", *, timeout_s: float = 300.0) -> None:
         """Delete one object and wait until it is gone; does nothing where there is none."""
         patience = [f"--timeout={timeout_s:.0f}s", "--ignore-not-found", "--wait"]
         self.run("delete", kind, name, f"--namespace={namespace}", *patience)
@@ -53,7 +53,7 @@ class Kubectl:
     def await_established(self, *definitions: str) -> None:
         """Wait until the API server serves the kinds of these custom resource definitions."""
         for name in definitions:
-            await_condition(f"the definition of {name}", partial(self._established, name), timeout_s=60)
+            await_condition(f"the definition of {name}", partial(self._established, name), timeout_s=180)
 
     def service_account_kubeconfig(self, path: Path, name: str, namespace: str) -> Path:
         """Write a kubeconfig that holds a fresh token of a service account, and return its path."""

@@ -9,7 +9,7 @@ from tests.cluster.kubeconfig import write_kubeconfig
 from tests.cluster.layout import CGROUP, HOST_ADDRESS, LOOPBACK, NODE_NAME
 from tests.cluster.pki import Authority
 from tests.cluster.process import Process, write_atomically
-from tests.cluster.web import answers_ok
+from tests.cluster.web import answers_ok, unproxied
 
 _PORT = 10250
 _HEALTH_PORT = 10248
@@ -28,7 +28,8 @@ class Kubelet:
         self._identity = authority.issue(
             f"system:node:{NODE_NAME}", groups=("system:nodes",), addresses=(HOST_ADDRESS, NODE_NAME)
         )
-        self._process = Process(self.name, [str(binaries / self.name), *self._flags()], state=state)
+        program = str(binaries / self.name)
+        self._process = Process(self.name, [program, *self._flags()], state=state, env=unproxied())
 
     def start(self) -> None:
         """Start the kubelet; it waits for the API server by itself."""
@@ -41,7 +42,7 @@ class Kubelet:
         """Wait until the kubelet serves logs and exec; whether the node is Ready is the API server's to say."""
         url = f"https://{HOST_ADDRESS}:{_PORT}/healthz"
         client = self._authority.issue("kube-apiserver-kubelet-client", groups=("system:masters",))
-        self._process.await_ready("the kubelet", lambda: answers_ok(url, self._authority, client), timeout_s=60)
+        self._process.await_ready("the kubelet", lambda: answers_ok(url, self._authority, client), timeout_s=180)
 
     def stop(self) -> None:
         """Stop the kubelet; its pods go on until containerd is stopped."""

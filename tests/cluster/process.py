@@ -5,6 +5,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,6 +52,11 @@ class Identity:
     def recorded(self) -> str:
         """Return the text that :meth:`parse` reads."""
         return f"{self.pid} {self.start_ticks}\n"
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal to the process; does nothing where it ended a moment ago."""
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, number)
 
     def alive(self) -> bool:
         """Tell whether exactly this process still runs."""
@@ -159,7 +165,7 @@ class Process:
     def _ended_after(self, identity: Identity, signal_number: signal.Signals, timeout_s: float) -> bool:
         deadline_s = time.monotonic() + timeout_s
         if identity.alive():
-            os.kill(identity.pid, signal_number)
+            identity.send(signal_number)
         while identity.alive():
             self._reap()
             if time.monotonic() > deadline_s:

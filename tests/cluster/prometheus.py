@@ -80,7 +80,7 @@ class Prometheus:
 
     def ready(self) -> None:
         """Wait until Prometheus serves."""
-        self._process().await_ready("Prometheus", self._serves, timeout_s=60)
+        self._process().await_ready("Prometheus", self._serves, timeout_s=180)
 
     def stop(self) -> None:
         """Stop Prometheus."""

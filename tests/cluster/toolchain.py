@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.cluster.cache import content_key, exclusive
-from tests.cluster.process import output_of
+from tests.cluster.process import CommandFailed, output_of
 from tests.cluster.progress import progress
 from tests.cluster.state import cache_dir
 
@@ -166,7 +166,9 @@ def _compile(source: Path, build: GoBuild, finished: Path) -> None:
     with tempfile.TemporaryDirectory() as edited:
         modfile = _modfile(source, build.source_edits, Path(edited))
         argv = ["go", "build", *build.flags(), f"-modfile={modfile}", "-o", f"{unfinished}/", *build.binaries]
-        subprocess.run(argv, cwd=source, env=environment, check=True)
+        status = subprocess.run(argv, cwd=source, env=environment, check=False).returncode
+    if status != 0:
+        raise CommandFailed(f"go build of {source.name} ended with status {status}; what it said stands above")
     for package, name in build.binaries.items():
         (unfinished / _name_given_by_go(package)).rename(unfinished / name)
     unfinished.rename(finished)

@@ -1,6 +1,7 @@
-"""Asking the cluster's own servers whether they are well."""
+"""Reaching the cluster's own servers, which stand behind no proxy, and asking them whether they are well."""
 
 import http.client
+import os
 import ssl
 import urllib.error
 import urllib.request
@@ -8,6 +9,11 @@ import urllib.request
 from tests.cluster.pki import Authority, Certificate
 
 _PATIENCE_S = 5.0
+
+
+def unproxied() -> dict[str, str]:
+    """Return this program's environment without its proxies, for a program that talks to the cluster."""
+    return {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
 
 
 def answers_ok(url: str, authority: Authority, client: Certificate) -> bool:

@@ -21,7 +21,7 @@ from tests.support.awaited import awaited
 from tests.support.cluster_double import ClusterDouble
 
 IMAGE = "registry.invalid/nobody@sha256:" + "0" * 64
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
 
 
 class Arena(Protocol):
@@ -112,7 +112,9 @@ class RealArena:
 @pytest.fixture(scope="module")
 def api(request: pytest.FixtureRequest) -> client.ApiClient:
     environment = request.getfixturevalue("environment")
-    return config.new_client_from_config(str(environment.cluster.kubeconfig))
+    unproxied = client.Configuration(proxy="")
+    config.load_kube_config(str(environment.cluster.kubeconfig), client_configuration=unproxied)
+    return client.ApiClient(unproxied)
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from tests.cluster.argocd import ArgoCD
 from tests.cluster.cluster import Cluster
 from tests.cluster.gitea import Gitea
 from tests.cluster.helm import Helm
-from tests.cluster.images import ImageRef, build_archive, ensure_base
+from tests.cluster.images import Archive, ImageRef, build_archive, ensure_base
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.process import CommandFailed
 from tests.cluster.progress import progress
@@ -94,9 +94,7 @@ def bring_up(cluster: Cluster | ForeignCluster, namespaces: Sequence[str], **val
         cluster.check(go_binaries("kubernetes") / "kubectl", [*namespaces, OPERATOR_NAMESPACE, STORE_NAMESPACE])
     else:
         cluster.up()
-    with progress("compile Gitea, Argo CD, Prometheus and Helm"):
-        for module in ("gitea", "argocd", "prometheus", "helm"):
-            go_binaries(module)
+    _compile_services()
     environment = Environment(
         cluster=cluster,
         gitea=Gitea(cluster.state, host_address=cluster.host_address),
@@ -123,6 +121,23 @@ def bring_up(cluster: Cluster | ForeignCluster, namespaces: Sequence[str], **val
     with progress("install the operator with its chart"):
         install_operator(environment, namespaces, **values)
     return environment
+
+
+def prepare() -> None:
+    """Install, compile and build what our own cluster and everything on it are made of, and start nothing.
+
+    Raises:
+        CommandFailed: What could not be installed, compiled or built.
+    """
+    Cluster().prepare()
+    _compile_services()
+    _archives()
+
+
+def _compile_services() -> None:
+    with progress("compile Gitea, Argo CD, Prometheus and Helm"):
+        for module in ("gitea", "argocd", "prometheus", "helm"):
+            go_binaries(module)
 
 
 def clear(environment: Environment, namespace: str) -> bool:
@@ -191,14 +206,16 @@ def _image_values(image: ImageRef) -> dict[str, str]:
     return {"repository": repository, "digest": digest, "pullPolicy": "IfNotPresent"}
 
 
-def _images(cluster: Cluster | ForeignCluster) -> dict[str, ImageRef]:
+def _archives() -> dict[str, Archive]:
     with progress("build the images"):
         ensure_base()
-        images = {}
-        for name, (dockerfile, target) in IMAGES.items():
-            archive = build_archive(name, ROOT / dockerfile, ROOT, target)
-            images[name] = cluster.images.load(name, archive)
-    return images
+        return {
+            name: build_archive(name, ROOT / dockerfile, ROOT, target) for name, (dockerfile, target) in IMAGES.items()
+        }
+
+
+def _images(cluster: Cluster | ForeignCluster) -> dict[str, ImageRef]:
+    return {name: cluster.images.load(name, archive) for name, archive in _archives().items()}
 
 
 def _service(component: Any) -> Callable[[], None]:
@@ -250,5 +267,5 @@ def _start_store(environment: Environment) -> None:
         },
     )
     environment.kubectl.run(
-        "rollout", "status", "deployment/object-store", f"--namespace={STORE_NAMESPACE}", "--timeout=120s"
+        "rollout", "status", "deployment/object-store", f"--namespace={STORE_NAMESPACE}", "--timeout=300s"
     )

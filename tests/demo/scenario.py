@@ -21,6 +21,9 @@ BASELINE = "gpt-small"
 CONFIG = "gpt-small/config.yaml"
 MANIFEST = "gpt-small/job.yaml"
 
+SYNC_PATIENCE_S = 300.0
+"""Argo CD takes seconds, on a machine that has time for it."""
+
 
 @dataclass(frozen=True)
 class Commits:
@@ -62,8 +65,8 @@ class Scenario:
         here.argocd.ensure_repository_credentials(url, OWNER, here.gitea.owner_token)
         revision = here.gitea.commit(self.repository, "Train gpt-small", self._files)
         here.argocd.ensure_application(self.namespace, url, "gpt-small", self.namespace)
-        here.argocd.await_synced(self.namespace, revision, timeout_s=120)
-        await_condition(f"the training pod of {self.namespace}", self._trains, timeout_s=120)
+        here.argocd.await_synced(self.namespace, revision, timeout_s=SYNC_PATIENCE_S)
+        await_condition(f"the training pod of {self.namespace}", self._trains, timeout_s=SYNC_PATIENCE_S)
         return revision
 
     def watch(self, token: str | None = None, **changes: Any) -> None:
@@ -97,7 +100,7 @@ class Scenario:
 
     def synced(self, revision: str) -> None:
         """Wait until Argo CD has deployed a revision."""
-        self.environment.argocd.await_synced(self.namespace, revision, timeout_s=120)
+        self.environment.argocd.await_synced(self.namespace, revision, timeout_s=SYNC_PATIENCE_S)
 
     def pull_requests(self) -> list[dict[str, Any]]:
         """All pull requests of the repository, newest first."""
@@ -153,6 +156,15 @@ class Scenario:
             late.add_note(self.story(seen[-1]))
             raise
         return seen[-1]
+
+    def await_event(self, reason: str, timeout_s: float) -> None:
+        """Wait until an Event is there: it follows the status that it tells of, and dies with an operator that is
+        killed between the two."""
+        await_condition(
+            f"the Event {reason} of {self.namespace}",
+            lambda: reason in [event["reason"] for event in self.events()],
+            timeout_s,
+        )
 
     def story(self, status: Mapping[str, Any]) -> str:
         """What a person needs to see why it is not as awaited."""

@@ -11,6 +11,9 @@ from tests.demo.scenario import Commits, Scenario
 
 NAMESPACE = "training"
 
+PATIENCE_S = 600.0
+"""For each stage. On two quiet cores none takes a minute; a busy or slower machine is waited for."""
+
 
 @dataclass
 class Story:
@@ -49,26 +52,26 @@ def tell(scenario: Scenario, between: Mapping[str, Callable[[], None]] | None = 
         scenario.deploy()
     with story.stage("the operator records the baseline from the running job"):
         scenario.watch()
-        scenario.await_status("the recorded baseline", has_baseline, timeout_s=240)
+        scenario.await_status("the recorded baseline", has_baseline, timeout_s=PATIENCE_S)
         interludes.get("baseline", _nothing)()
     with story.stage("… and profiles the healthy job once"):
-        story.healthy = scenario.await_status("the healthy profile", is_settled, timeout_s=240)
+        story.healthy = scenario.await_status("the healthy profile", is_settled, timeout_s=PATIENCE_S)
     with story.stage("a commit turns the loader's workers off; two harmless ones follow; Argo CD syncs"):
         story.commits = scenario.regress()
         scenario.synced(story.commits.elsewhere)
     with story.stage("the loss is sustained: Regressed"):
-        scenario.await_status("the verdict Regressed", has_incident, timeout_s=240)
+        scenario.await_status("the verdict Regressed", has_incident, timeout_s=PATIENCE_S)
         interludes.get("regressed", _nothing)()
     with story.stage("a profiling Job records the slow step under nsys, and the account is diagnosed"):
-        scenario.await_status("the diagnosis", has_diagnosis, timeout_s=240)
+        scenario.await_status("the diagnosis", has_diagnosis, timeout_s=PATIENCE_S)
     with story.stage("the loss is confirmed, the commit found, the pull request opened"):
-        story.proposed = scenario.await_status("the pull request", has_pull_request, timeout_s=240)
+        story.proposed = scenario.await_status("the pull request", has_pull_request, timeout_s=PATIENCE_S)
         story.pull_request = scenario.pull_requests()[0]
         interludes.get("proposed", _nothing)()
     with story.stage("a person merges; Argo CD rolls back"):
         scenario.synced(scenario.merge(story.pull_request["number"]))
     with story.stage("the readings hold the same baseline again: recovered"):
-        story.recovered = scenario.await_status("the recovery", is_closed, timeout_s=240)
+        story.recovered = scenario.await_status("the recovery", is_closed, timeout_s=PATIENCE_S)
     return story
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from tests.cluster.process import output_of
 from tests.demo.environment import ROOT
 from tests.demo.scenario import JOB, Scenario
-from tests.e2e.stories import TRAINER, QuietJob, Seen
+from tests.e2e.stories import PATIENCE_S, TRAINER, QuietJob, Seen
 
 Status = Mapping[str, Any]
 
@@ -44,7 +44,7 @@ class AilingJob:
     by_pages: Seen
 
 
-def ailing_job(quiet: QuietJob) -> AilingJob:
+def ailing_job(quiet: QuietJob, until_the_operator_stays: Callable[[], object]) -> AilingJob:
     """Ask the doctor, stop a loader worker and let it go on, then raise the learning rate a millionfold."""
     scenario, pages = quiet.scenario, quiet.pages
     assert pages is not None
@@ -52,17 +52,18 @@ def ailing_job(quiet: QuietJob) -> AilingJob:
     def told(what: str, check: Callable[[Status], bool]) -> Told:
         """Both are awaited at once: what one of them says may be over when the other comes to say it."""
         with ThreadPoolExecutor(2) as pool:
-            by_prometheus = pool.submit(scenario.await_status, f"{what} by Prometheus", check, timeout_s=120)
-            by_pages = pool.submit(pages.await_status, f"{what} by the pods' pages", check, timeout_s=120)
+            by_prometheus = pool.submit(scenario.await_status, f"{what} by Prometheus", check, PATIENCE_S)
+            by_pages = pool.submit(pages.await_status, f"{what} by the pods' pages", check, PATIENCE_S)
         return Told(by_prometheus.result(), by_pages.result())
 
+    until_the_operator_stays()
     healthy = told("a healthy verdict", is_well)
     doctor_of_prometheus = doctor(scenario, f"--prometheus={scenario.environment.prometheus.url}")
     doctor_of_pages = doctor(pages)
     signal_a_loader_worker(scenario, "STOP")
     hung = told("the hang", hangs)
     signal_a_loader_worker(scenario, "CONT")
-    moving = told("the end of the hang", moves_again)
+    moving = told("the end of the hang", is_waited_for)
     slip = scenario.commit("Train faster", lambda text: text.replace("learning_rate: 0.003", "learning_rate: 3.0e+3"))
     scenario.synced(slip)
     not_learning = told("the lost loss, at full speed", is_fast_and_lost)
@@ -100,14 +101,15 @@ def is_well(status: Status) -> bool:
     return judgement.get("verdict") == "Healthy" and not judgement.get("gates") and not status.get("symptoms")
 
 
-def moves_again(status: Status) -> bool:
-    """There are readings to go by, and no symptom."""
-    return status["judgement"]["verdict"] != "NoData" and not status.get("symptoms")
+def is_waited_for(status: Status) -> bool:
+    """There is no symptom, and readings are not held against the run yet. A neighbour's profile on the node is another
+    gate, and puts this one off."""
+    return not status.get("symptoms") and status["judgement"].get("gates") == ["Restarting"]
 
 
 def hangs(status: Status) -> bool:
     """The hang is a symptom and the verdict: of one tick, or of the next."""
-    return ails("Hung")(status) and status["judgement"]["verdict"] == "NoData"
+    return ails("Hung")(status) and status["judgement"]["reason"] == "Hung"
 
 
 def is_fast_and_lost(status: Status) -> bool:

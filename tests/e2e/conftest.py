@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from threading import Event
 
 import pytest
 
@@ -34,16 +35,19 @@ class Running:
 @pytest.fixture(scope="session")
 def stories(environment: Environment) -> Iterator[Running]:
     """All stories: three begun at once, as many as two cores carry, and the fourth when one of them is told. The quiet
-    job's run falls ill afterwards, which costs no more than the run itself."""
+    job's run falls ill afterwards, which costs no more than the run itself, and not before the main story has killed
+    the operator's leader: what a hang and the gate after it look like is told by one that saw them."""
+    deposed = Event()
     with ThreadPoolExecutor(3) as pool, ThreadPoolExecutor(1) as afterwards:
-        main = pool.submit(main_job, environment)
+        main = pool.submit(main_job, environment, deposed.set)
+        main.add_done_callback(lambda _: deposed.set())
         quiet = pool.submit(quiet_job, environment)
         yield Running(
             main,
             quiet,
             pool.submit(careful_job, environment),
             pool.submit(hindered_job, environment),
-            afterwards.submit(lambda: ailing_job(quiet.result())),
+            afterwards.submit(lambda: ailing_job(quiet.result(), deposed.wait)),
         )
 
 

@@ -13,6 +13,9 @@ from tests.demo.story import Story, has_diagnosis, has_incident, is_settled, tel
 
 WRONG_TOKEN = "not-the-token"
 
+PATIENCE_S = 600.0
+"""For whatever is awaited: nothing here is about how fast the machine is."""
+
 
 @dataclass
 class Seen:
@@ -50,14 +53,16 @@ class MainJob(Seen):
     pull_request: Mapping[str, Any] = field(default_factory=dict)
 
 
-def main_job(environment: Environment) -> MainJob:
-    """Tell the demo's story; kill the leader once the incident is open."""
+def main_job(environment: Environment, after_the_deposition: Callable[[], None]) -> MainJob:
+    """Tell the demo's story; kill the leader once the incident is open and told, and then say so."""
     scenario = Scenario(environment, "main-job")
     seen = MainJob(scenario)
 
     def in_the_middle() -> None:
+        scenario.await_event("Regressed", timeout_s=60)
         seen.trainer_before_profile = _trainers(scenario)
         seen.deposed = depose(environment)
+        after_the_deposition()
 
     def after_profile() -> None:
         seen.trainer_after_profile = _trainers(scenario)
@@ -88,13 +93,13 @@ def quiet_job(environment: Environment) -> QuietJob:
     scenario.deploy()
     scenario.watch()
     pages.watch(metrics={"pods": {}}, profiling={"mode": "Off"})
-    scenario.await_status("the healthy profile", is_settled, timeout_s=300)
+    scenario.await_status("the healthy profile", is_settled, timeout_s=PATIENCE_S)
     harmless = scenario.commit("Log less often", lambda text: text.replace("every_steps: 200", "every_steps: 250"))
     scenario.synced(harmless)
     scenario.await_status(
         "the harmless revision to be known as good",
         lambda status: status.get("knownGood", {}).get("revision") == harmless,
-        timeout_s=300,
+        timeout_s=PATIENCE_S,
     )
     seen = QuietJob(scenario, pages=pages)
     seen.look()
@@ -116,20 +121,19 @@ def careful_job(environment: Environment) -> CarefulJob:
     scenario = Scenario(environment, "careful-job", mode="Off")
     scenario.deploy()
     scenario.watch()
-    scenario.await_status("the healthy profile", is_settled, timeout_s=300)
+    scenario.await_status("the healthy profile", is_settled, timeout_s=PATIENCE_S)
     scenario.synced(scenario.regress().elsewhere)
-    scenario.await_status("the incident", has_incident, timeout_s=300)
-    scenario.await_status("the diagnosis", has_diagnosis, timeout_s=300)
-    scenario.await_status("the confirmation", lambda status: "confirmedAt" in status["incident"], timeout_s=300)
+    scenario.await_status("the incident", has_incident, timeout_s=PATIENCE_S)
+    scenario.await_status("the diagnosis", has_diagnosis, timeout_s=PATIENCE_S)
+    scenario.await_status("the confirmation", lambda status: "confirmedAt" in status["incident"], timeout_s=PATIENCE_S)
     seen = CarefulJob(scenario, off=Seen(scenario))
     assert seen.off is not None
     seen.off.look()
     scenario.mode = "DryRun"
     scenario.watch(token=WRONG_TOKEN)
-    scenario.await_status("the refusal", lambda status: has_condition(status, "ProposalFailed"), timeout_s=120)
-    seen.refused = scenario.status()
+    seen.refused = scenario.await_status("the refusal", _is("ProposalFailed", "RepositoryAccessDenied"), PATIENCE_S)
     scenario.watch()
-    scenario.await_status("the dry run", lambda status: "proposal" in status["incident"], timeout_s=180)
+    scenario.await_status("the dry run", lambda status: "proposal" in status["incident"], timeout_s=PATIENCE_S)
     seen.look()
     return seen
 
@@ -140,6 +144,13 @@ TRAINER = "trainer"
 DEVICE = "example.com/accelerator"
 """An extended resource that the tests advertise on the node: GPUs are asked for in the same way."""
 
+
+SHORT_S = 20
+"""The deadline of a profiling Job that is to wait in vain."""
+
+UNHURRIED_STEPS = 400
+"""Before the recording of the Job that is evicted while it runs: some eight seconds, in which two commands have to
+reach its pod."""
 
 LOW = {"record": None, "values": {"mfu": 0.03}}
 """A level that the job holds however many stories run beside it: nothing is to be found out about its speed."""
@@ -161,19 +172,29 @@ def hindered_job(environment: Environment) -> HinderedJob:
     scenario = Scenario(environment, "hindered-job", mode="Off", devices={DEVICE: "1"})
     seen = HinderedJob(scenario)
     scenario.deploy()
-    scenario.watch(profiling={"deadline": "20s"}, baseline=LOW)
-    seen.unschedulable = scenario.await_status("a Job without a node", _fails("JobUnschedulable"), timeout_s=300)
-    scenario.await_status("its deadline", lambda status: "failure" in status["healthyProfile"], timeout_s=120)
-    seen.never_scheduled = scenario.status()
+    scenario.watch(profiling={"deadline": f"{SHORT_S}s"}, baseline=LOW)
+    seen.unschedulable = scenario.await_status("a Job without a node", _fails("JobUnschedulable"), PATIENCE_S)
+    seen.never_scheduled = scenario.await_status("its deadline", never_scheduled, PATIENCE_S)
+    scenario.watch(profiling={"warmupSteps": UNHURRIED_STEPS}, baseline=LOW)
+    await_condition("a profiling Job that has time", lambda: has_time(scenario), PATIENCE_S)
     advertise(environment, 2)
-    scenario.watch(baseline=LOW)
     pod = recording_pod(scenario)
     seen.writing = write_to_the_runs_volume(scenario, pod)
     evict(scenario, pod)
-    seen.evicted = scenario.await_status("the eviction told", _fails("JobEvicted"), timeout_s=120)
-    scenario.await_status("the healthy profile", is_settled, timeout_s=300)
+    seen.evicted = scenario.await_status("the eviction told", _fails("JobEvicted"), PATIENCE_S)
+    scenario.await_status("the healthy profile", is_settled, timeout_s=PATIENCE_S)
     seen.look()
     return seen
+
+
+def never_scheduled(status: Mapping[str, Any]) -> bool:
+    """A Job's deadline is over before a node was found for it. The next attempt follows at once."""
+    return "failure" in status["healthyProfile"] and _fails("JobUnschedulable")(status)
+
+
+def has_time(scenario: Scenario) -> bool:
+    """A profiling Job waits that no short deadline will end in the middle of its recording."""
+    return any(job["spec"]["activeDeadlineSeconds"] > SHORT_S for job in scenario.jobs())
 
 
 def advertise(environment: Environment, amount: int) -> None:
@@ -208,7 +229,7 @@ def recording_pod(scenario: Scenario) -> str:
     def recording() -> list[str]:
         return [pod["metadata"]["name"] for pod in scenario.profiling_pods() if _records(pod)]
 
-    await_condition("a profiling pod that records", lambda: bool(recording()), timeout_s=180)
+    await_condition("a profiling pod that records", lambda: bool(recording()), timeout_s=PATIENCE_S)
     return recording()[0]
 
 
@@ -218,16 +239,15 @@ def _records(pod: Mapping[str, Any]) -> bool:
 
 
 def _fails(reason: str) -> Callable[[Mapping[str, Any]], bool]:
-    def so(status: Mapping[str, Any]) -> bool:
-        conditions = status.get("conditions", [])
-        return any((each["type"], each["reason"]) == ("ProfilingFailed", reason) for each in conditions)
-
-    return so
+    return _is("ProfilingFailed", reason)
 
 
-def has_condition(status: Mapping[str, Any], kind: str) -> bool:
-    """A condition is True."""
-    return any(each["type"] == kind and each["status"] == "True" for each in status.get("conditions", []))
+def _is(kind: str, reason: str) -> Callable[[Mapping[str, Any]], bool]:
+    """A condition is True for this reason."""
+    return lambda status: (
+        (kind, "True", reason)
+        in [(each["type"], each["status"], each["reason"]) for each in status.get("conditions", [])]
+    )
 
 
 def depose(environment: Environment) -> str:
@@ -241,7 +261,7 @@ def depose(environment: Environment) -> str:
     environment.kubectl.run(
         "delete", "pod", deposed, f"--namespace={OPERATOR_NAMESPACE}", "--grace-period=0", "--force", "--wait=false"
     )
-    await_condition("another operator pod to lead", lambda: holder() not in ("", deposed), timeout_s=60)
+    await_condition("another operator pod to lead", lambda: holder() not in ("", deposed), PATIENCE_S)
     return deposed
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.e2e.stories import CarefulJob
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(3600)]
 
 
 def test_mode_off_diagnoses_and_proposes_nothing(careful: CarefulJob) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from tests.e2e.stories import DEVICE, HinderedJob
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(3600)]
 
 
 def failed(status: Mapping[str, Any]) -> Mapping[str, Any]:

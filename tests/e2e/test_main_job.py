@@ -11,7 +11,7 @@ from mfu_operator.model.account import PARTS
 from tests.demo.scenario import CONFIG, seconds_between
 from tests.e2e.stories import MainJob
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(3600)]
 
 TERMINATION_MESSAGE_LIMIT = 4096
 ROUNDING_MS = (len(PARTS) + 1) * 0.5e-6

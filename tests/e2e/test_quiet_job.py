@@ -4,7 +4,7 @@ import pytest
 
 from tests.e2e.stories import QuietJob
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(3600)]
 
 
 def test_dips_and_a_harmless_commit_open_no_incident(quiet: QuietJob) -> None:

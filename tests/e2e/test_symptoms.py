@@ -9,7 +9,7 @@ import pytest
 from tests.e2e.ailments import AilingJob, Told
 from tests.e2e.stories import Seen
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(3600)]
 
 RUNBOOKS = Path(__file__).parents[2] / "runbooks" / "reasons"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.process import await_condition
+from tests.cluster.process import NotReady, await_condition
 from tests.demo.environment import Environment
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
@@ -79,7 +79,11 @@ def condition(environment: Environment, name: str, kind: str, reason: str) -> Ma
         seen[:] = [each for each in found.get("status", {}).get("conditions", []) if each["type"] == kind]
         return any(each["reason"] == reason for each in seen)
 
-    await_condition(f"{kind}={reason} of {name} (seen: {seen})", there, timeout_s=60)
+    try:
+        await_condition(f"{kind}={reason} of {name}", there, timeout_s=180)
+    except NotReady as late:
+        late.add_note(f"seen last: {seen}")
+        raise
     return seen[0]
 
 

@@ -15,7 +15,7 @@ from tests.cluster.toolchain import go_binaries
 from tests.support.built import built
 from tests.support.certificates import Pair
 
-READY_S = 60.0
+READY_S = 180.0
 
 
 NEEDS_PROMETHEUS = (
@@ -103,7 +103,7 @@ def _running(settings: Mapping[str, object], folder: Path, guard: Guard | None =
         yield f"{'http' if guard is None else 'https'}://{address}"
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(60)
 
 
 def _wait_until_ready(log: Path, process: "subprocess.Popen[bytes]") -> None:

@@ -13,7 +13,7 @@ from tests.cluster.toolchain import go_binaries
 from tests.support.awaited import awaited
 from tests.support.built import built
 
-READY_S = 60.0
+READY_S = 180.0
 NEEDS_VICTORIAMETRICS = [] if built("victoriametrics", "victoria-metrics") else [pytest.mark.cluster]
 """Where it is not built yet, its tests wait for the cluster's and compile it: 20 s to 2 min."""
 
@@ -37,7 +37,7 @@ def serving(families: Iterable[tuple[str, str, Iterable[str]]], folder: Path) ->
         yield f"http://{address}"
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(60)
 
 
 def _answers(client: httpx.Client) -> bool:

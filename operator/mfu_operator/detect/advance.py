@@ -79,6 +79,8 @@ def advance(
     if gate is not None:
         held.add(gate)
     if held:
+        if gate is None and state.step_moved_s != reading.time_s:
+            held |= state.gates & {Gate.HUNG}
         moved_s = state.step_moved_s if gate is None else reading.time_s
         return replace(state, gates=frozenset(held), counted_s=reading.time_s, step_moved_s=moved_s)
     if state.step_moved_s is not None and state.step_moved_s < reading.time_s and reading.step is not None:

@@ -87,7 +87,7 @@ class Stage:
         rendered = Helm(self.state).template("mfu-operator", CHART, NAMESPACE, values)
         objects = [each for each in yaml.safe_load_all(rendered) if each and each["kind"] not in NOT_APPLIED]
         kubectl.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}, *objects)
-        self._prometheus.await_ready("Prometheus", self._serves, timeout_s=60)
+        self._prometheus.await_ready("Prometheus", self._serves, timeout_s=180)
 
     def stop(self) -> None:
         """Stop everything."""

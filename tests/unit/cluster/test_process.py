@@ -1,6 +1,7 @@
 """Processes that are known by what was recorded about them."""
 
 import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -54,6 +55,12 @@ def test_a_record_that_was_torn_is_no_process(tmp_path: Path) -> None:
     process = Process("torn", _LASTS, state=tmp_path)
     write_atomically(process.folder / "pid", "123")
     assert not process.running()
+
+
+def test_a_signal_to_a_process_that_ended_a_moment_ago_is_nobodys() -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    Identity(ended.pid, start_ticks=1).send(signal.SIGTERM)
 
 
 def test_an_identity_survives_being_written_down() -> None:

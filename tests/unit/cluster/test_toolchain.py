@@ -7,6 +7,7 @@ import pytest
 
 from tests.cluster import toolchain
 from tests.cluster.cache import content_key
+from tests.cluster.process import CommandFailed
 from tests.cluster.toolchain import GoBuild
 
 
@@ -52,3 +53,15 @@ def test_a_build_is_repeated_when_a_pinned_sum_changes(module: Path) -> None:
 )
 def test_a_binary_is_found_under_the_name_that_go_gives_it(package: str, name: str) -> None:
     assert toolchain._name_given_by_go(package) == name
+
+
+def test_a_module_that_does_not_compile_is_a_failed_command(
+    module: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go = tmp_path / "go"
+    go.write_text("#!/bin/sh\nexit 3\n")
+    go.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(CommandFailed, match="ended with status 3"):
+        toolchain._compile(module, GoBuild({"example.test/cmd": "cmd"}), tmp_path / "finished")
+    assert not (tmp_path / "finished").exists()

@@ -147,6 +147,29 @@ def test_after_a_hang_readings_that_still_hold_a_part_of_it_are_no_loss() -> Non
     assert after[-1].gates == frozenset()
 
 
+def test_a_hang_that_ends_while_a_neighbour_is_profiled_is_followed_by_the_same_grace() -> None:
+    running, stuck = hang(20)
+    readings = joined(running, stuck, flat(2), flat(3, loss=0.99))
+    moving = [replace(reading, step=200.0 + index) for index, reading in enumerate(readings[-10:])]
+    state = last([*running, *readings[len(running) : -14]])
+    assert state.gates == {Gate.HUNG}
+    for reading in [*readings[-14:-10], *moving[:4]]:
+        state = advance(state, reading, BASELINE, RULE, frozenset({Gate.PROFILING}))
+    assert state.gates == {Gate.PROFILING}
+    for reading in moving[4:]:
+        state = advance(state, reading, BASELINE, RULE)
+    assert (state.gates, state.evidence_s) == ({Gate.RESTARTING}, 0)
+
+
+def test_a_hang_is_told_on_while_a_neighbour_is_profiled() -> None:
+    running, stuck = hang(20)
+    readings = joined(running, stuck)
+    state = last(readings[:-4])
+    for reading in readings[-4:]:
+        state = advance(state, reading, BASELINE, RULE, frozenset({Gate.PROFILING}))
+    assert judge(state, BASELINE, RULE, readings[-1].time_s).reason == "Hung"
+
+
 def test_a_run_that_is_slow_after_a_hang_is_found_after_the_grace_period_and_the_horizon() -> None:
     readings = joined(*hang(20), flat(40, loss=0.06))
     moving = [replace(reading, step=200.0 + index) for index, reading in enumerate(readings[-80:])]
