@@ -8,8 +8,9 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(3600)]
 
 
 def test_dips_and_a_harmless_commit_open_no_incident(quiet: QuietJob) -> None:
-    assert "incident" not in quiet.status and "history" not in quiet.status
-    assert quiet.status.get("incidents", 0) == 0
+    heard = [f"{event['reason']}: {event['note']}" for event in quiet.events]
+    assert "incident" not in quiet.status and "history" not in quiet.status, heard
+    assert quiet.status.get("incidents", 0) == 0, heard
 
 
 def test_there_were_dips_to_be_taken_for_a_loss(quiet: QuietJob) -> None:
