@@ -63,6 +63,15 @@ def test_processes_of_pods_are_ended_through_their_control_group(tmp_path: Path)
     assert not (hierarchy / CGROUP).exists()
 
 
+def test_pods_have_more_of_the_processor_than_one_busy_process_of_the_machine(tmp_path: Path) -> None:
+    group = tmp_path / "cpu" / CGROUP
+    group.mkdir(parents=True)
+    (tmp_path / "cpu" / "cgroup.procs").write_text("")
+    (group / "cpu.shares").write_text("1024\n")
+    ControlGroup(tmp_path).make()
+    assert (group / "cpu.shares").read_text() == "8192"
+
+
 def test_missing_capabilities_are_named() -> None:
     assert missing_capabilities("CapEff:\t000001ffffffffff\n") == []
     assert missing_capabilities("CapEff:\t00000000a80425fb\n") == ["CAP_NET_ADMIN", "CAP_SYS_ADMIN"]
