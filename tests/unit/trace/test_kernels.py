@@ -47,6 +47,8 @@ def test_real_tensor_core_work_is_rarely_unknown() -> None:
         "ncclSymkDevKernel_AllGather_LLMC",
         "userbuffers_fp16_sum_inplace_gpu_rr_rs_oop",
         "kuserbuffers_pushsend",
+        "executor_kernel(ucc_ec_rocm_executor volatile*, int)",
+        "void ucc_reduce_cuda_SUM<float, float, false, false, 4, 1, 1>(ucc_eee_task_reduce_t)",
     ],
 )
 def test_all_families_of_communication_are_known(name: str) -> None:
@@ -57,6 +59,14 @@ def test_all_families_of_communication_are_known(name: str) -> None:
     ("name", "category"),
     [
         ("void mscclpp::allreduce_nvls<__half>", "communication"),
+        ("kernel_cutlass_elementwise_apply_kernel__builtinadd_tensorptrf16gmem_0", "elementwise"),
+        ("kernel_cutlass_kernel_liger_kernelopsswiglu_cutedslSiLUMulForward_object_at__tensorptrbf16", "elementwise"),
+        ("kernel_cutlass__convert_kernel_tensorptrf16gmemalign16o125611101000256_tensorptrf32gmem_0", "elementwise"),
+        ("kernel_cutlass_kernel_TiledMMA_ThrLayoutVMNK11110000_PermutationMNK____MMAAtom_ThrID10_0", "gemm"),
+        ("kernel_cutlass_kernel___main__PersistentDenseGemmKernel_object_at__TiledMMA_ThrLayoutVMNK1_0", "gemm"),
+        ("kernel_cutlass_kernel___main__RMSNormKernel_object_at__tensorptrbf16gmemalign16o409640961_0", "normalization"),
+        ("kernel_cutlass_kernel_flash_attncuteflash_fwd_sm100FlashAttentionForwardSm100_object_at__0", "attention"),
+        ("kernel_cutlass_my_own_kernel_tensorptrf16gmem_0", "other"),
         ("void aiter::reduce_scatter_cross_device_store<__hip_bfloat16, 8>", "communication"),
         ("void transformer_engine::gated_act_kernel<4, __nv_bfloat16>", "elementwise"),
         ("void transformer_engine::unary_kernel<8, true, float, __nv_bfloat16>", "elementwise"),

@@ -120,6 +120,36 @@ def test_processes_that_count_their_devices_each_from_zero_are_different_gpus(tm
     ]
 
 
+def with_kernels_of(processes: int, variables: list[str], path: Path) -> Trace:
+    """An export of one nsys around so many processes with kernels, each on its own device."""
+    file = NsysFile("2025.3.1.90")
+    file.environment(variables)
+    name = file.string("kernel")
+    for rank in range(processes):
+        process = PROCESS + (rank << 24)
+        file.add(
+            "CUPTI_ACTIVITY_KIND_KERNEL",
+            *(1_000, 2_000, rank, 1, 7, 100, process, name, name, 1, 1, 1, 128, 1, 1, None),
+        )
+    return read(file.write(path))
+
+
+def test_a_task_of_one_process_is_a_rank(tmp_path: Path) -> None:
+    trace = with_kernels_of(1, ["SLURM_PROCID=3", "SLURM_NTASKS=16"], tmp_path / "t")
+    assert (trace.rank, trace.world_size) == (3, 16)
+
+
+def test_the_task_of_a_launcher_of_several_ranks_is_none_of_them(tmp_path: Path) -> None:
+    """nsys around torchrun, once per node: SLURM_PROCID is the node's number, SLURM_NTASKS that of nodes."""
+    trace = with_kernels_of(2, ["SLURM_PROCID=3", "SLURM_NTASKS=16"], tmp_path / "t")
+    assert (trace.rank, trace.world_size) == (None, None)
+
+
+def test_a_world_size_by_its_own_name_holds_for_several_ranks_in_one_export(tmp_path: Path) -> None:
+    trace = with_kernels_of(2, ["RANK=0", "WORLD_SIZE=16"], tmp_path / "t")
+    assert (trace.rank, trace.world_size) == (None, 16)
+
+
 def test_what_an_export_leaves_open_of_its_devices_is_no_damage(tmp_path: Path) -> None:
     path = one_loop(NsysFile(), tmp_path / "t")
     connection = sqlite3.connect(path)

@@ -1,7 +1,8 @@
 """What an nsys export says about itself: who made it, on what, and what was lost.
 
-The export also holds the whole environment of the process. Of it only the rank and the world size are read, and only
-where they are plain numbers; nothing else of it leaves this module.
+The export also holds the whole environment in which nsys was started. Of it only the rank and the world size are read,
+and only where they are plain numbers; nothing else of it leaves this module. Where several processes use devices, a
+launcher (torchrun) stands between them and that environment: its numbers are the node's then, and no rank's.
 """
 
 import re
@@ -9,10 +10,15 @@ import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from mfu_operator.trace.nsys.device import KERNELS
+
 Tables = Mapping[str, frozenset[str]]
 
 RANK_NAMES = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
-WORLD_SIZE_NAMES = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS")
+WORLD_SIZE = "WORLD_SIZE"
+TASK_COUNTS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS")
+"""The tasks that were started; ranks, where each is one process."""
+
 WORST_SEVERITY = 2
 """ENUM_DIAGNOSTIC_SEVERITY_LEVEL: 0 unknown, 1 information, 2 warning, 3 error."""
 
@@ -46,10 +52,11 @@ def read_about(connection: sqlite3.Connection, tables: Tables) -> About:
     environment = _environment(connection, tables)
     diagnostics = _diagnostics(connection, tables)
     own = _own_gpus(connection, tables)
+    one_rank = _processes_with_kernels(connection, tables) <= 1
     return About(
         producer=_producer(connection, tables),
-        rank=_number(environment, RANK_NAMES),
-        world_size=_number(environment, WORLD_SIZE_NAMES),
+        rank=_number(environment, RANK_NAMES) if one_rank else None,
+        world_size=_number(environment, (WORLD_SIZE, *TASK_COUNTS) if one_rank else (WORLD_SIZE,)),
         gpus=_gpu_names(connection, tables) if own else _gpus(connection, tables),
         own_gpus=own,
         warnings=_warnings(diagnostics),
@@ -81,6 +88,14 @@ def _number(environment: list[str], names: tuple[str, ...]) -> int | None:
             if key == name and value.isascii() and value.isdigit():
                 return int(value)
     return None
+
+
+def _processes_with_kernels(connection: sqlite3.Connection, tables: Tables) -> int:
+    """How many processes ran kernels; 0 where the export does not say."""
+    if "globalPid" not in tables.get(KERNELS, frozenset()):
+        return 0
+    (count,) = connection.execute(f"SELECT COUNT(DISTINCT globalPid) FROM {KERNELS}").fetchone()
+    return int(count)
 
 
 def _diagnostics(connection: sqlite3.Connection, tables: Tables) -> list[str]:
