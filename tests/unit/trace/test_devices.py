@@ -62,6 +62,41 @@ def test_ranks_in_one_file_whose_calls_are_numbered_alike_are_not_matched_to_eac
     assert any("give one file per rank" in said for said in found.traces[0].warnings)
 
 
+@pytest.mark.parametrize(("first", "second"), [("[TP00] {}", "[TP01] {}"), ("[TP00 {}]", "[TP01 {}]")])
+def test_ranks_that_a_tool_labelled_in_one_file_are_devices_of_their_own(
+    first: str, second: str, tmp_path: Path
+) -> None:
+    """SGLang's merger: every process is renamed, and device and correlation stay as each rank counted them."""
+    ranks = [KinetoFile(), KinetoFile()]
+    for file, input_us in zip(ranks, (0.0, 900.0), strict=True):
+        Loop(steps=7, input_us=input_us).record(file, 1)
+    alone = [analyze([file.write(tmp_path / f"{rank}")]) for rank, file in enumerate(ranks)]
+    for file, label in zip(ranks, (first, second), strict=True):
+        for event in file.events:
+            event["pid"] = label.format(event["pid"])
+    ranks[0].events += ranks[1].events
+    found = analyze([ranks[0].write(tmp_path / "merged")])
+    assert [one.gpu for one in found.devices] == ["NVIDIA H100 80GB HBM3"] * 2
+    assert [one.device for one in found.devices] == [0, 1]
+    assert [one.step.account_ns for one in found.devices] == [one.devices[0].step.account_ns for one in alone]
+    assert any("number their devices alike" in said for said in found.traces[0].warnings)
+
+
+def test_ranks_whose_processes_a_tool_numbered_anew_are_devices_of_their_own(tmp_path: Path) -> None:
+    """TraceLens's merger: processes and correlations are moved, each rank's by as much."""
+    ranks = [KinetoFile(), KinetoFile()]
+    for file, input_us in zip(ranks, (0.0, 900.0), strict=True):
+        Loop(steps=7, input_us=input_us).record(file, 1)
+    alone = [analyze([file.write(tmp_path / f"{rank}")]) for rank, file in enumerate(ranks)]
+    for event in ranks[1].events:
+        event["pid"] += 10_000_000
+        if event["args"].get("correlation") is not None:
+            event["args"]["correlation"] += 10_000_000
+    ranks[0].events += ranks[1].events
+    found = analyze([ranks[0].write(tmp_path / "merged")])
+    assert [one.step.account_ns for one in found.devices] == [one.devices[0].step.account_ns for one in alone]
+
+
 UNREAD = "2 device events of a kind that cannot be read (mtia_ccp_events)"
 
 

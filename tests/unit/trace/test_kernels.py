@@ -64,7 +64,7 @@ def test_all_families_of_communication_are_known(name: str) -> None:
         ("kernel_cutlass__convert_kernel_tensorptrf16gmemalign16o125611101000256_tensorptrf32gmem_0", "elementwise"),
         ("kernel_cutlass_kernel_TiledMMA_ThrLayoutVMNK11110000_PermutationMNK____MMAAtom_ThrID10_0", "gemm"),
         ("kernel_cutlass_kernel___main__PersistentDenseGemmKernel_object_at__TiledMMA_ThrLayoutVMNK1_0", "gemm"),
-        ("kernel_cutlass_kernel___main__RMSNormKernel_object_at__tensorptrbf16gmemalign16o409640961_0", "normalization"),
+        ("kernel_cutlass_kernel___main__RMSNormKernel_object_at__tensorptrbf16gmemalign16o4096_0", "normalization"),
         ("kernel_cutlass_kernel_flash_attncuteflash_fwd_sm100FlashAttentionForwardSm100_object_at__0", "attention"),
         ("kernel_cutlass_my_own_kernel_tensorptrf16gmem_0", "other"),
         ("void aiter::reduce_scatter_cross_device_store<__hip_bfloat16, 8>", "communication"),

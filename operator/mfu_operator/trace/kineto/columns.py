@@ -15,6 +15,7 @@ from mfu_operator.trace.joins import ambiguous, join
 from mfu_operator.trace.kernels import part_of
 from mfu_operator.trace.kineto.device import DEVICE, copy_part, device_columns, gpus_of
 from mfu_operator.trace.kineto.events import NO_SHAPES, Document, Event, ShapedArguments
+from mfu_operator.trace.kineto.merged import by_rank, ranks_of, told_apart
 from mfu_operator.trace.kineto.numbers import LATEST_US, count_of, integers, times
 from mfu_operator.trace.range_names import is_range, mean
 
@@ -79,6 +80,8 @@ class Columns:
         self.events = 0
         self._names: _Numbered[str] = _Numbered()
         self._threads = _Threads()
+        self._owners: _Numbered[Any] = _Numbered()
+        self._renumbered: dict[int, int] = {}
         self._rows: dict[str, list[tuple[Ints, ...]]] = {kind: [] for kind in ("ops", "calls", "ranges", "host_ops")}
         self._batches: list[tuple[int, int, int]] = []
         self._pieces, self._shaped = 0, 0
@@ -146,7 +149,7 @@ class Columns:
             start, end = start[sound], end[sound]
         name = self._names.of([row.name for row in rows])
         if kind == "ops":
-            return (start, end, name, *device_columns(rows))
+            return (start, end, name, *device_columns(rows), self._owners.of([row.pid for row in rows]))
         thread = self._threads.of([(row.pid, row.tid) for row in rows])
         if kind == "calls":
             return (start, end, thread, name, integers([row.args and row.args.correlation for row in rows]))
@@ -156,6 +159,8 @@ class Columns:
         """The recording of all events so far, with what the document says around them."""
         names = tuple(self._names)
         calls, correlations = self._calls()
+        ops = self._ops(names, calls, correlations)
+        gpus = gpus_of(about.deviceProperties)
         ranges, host_ops = self._host(names)
         info = about.distributedInfo if isinstance(about.distributedInfo, dict) else {}
         sampled = self._sampled(about)
@@ -167,12 +172,12 @@ class Columns:
             world_size=count_of(info.get("world_size")) or None,
             names=names,
             processes=self._processes(),
-            ops=self._ops(names, calls, correlations),
+            ops=ops,
             calls=calls,
             ranges=ranges,
             host_ops=host_ops,
             batches=Batches(*column(self._batches).reshape(-1, 3).T),
-            gpus=gpus_of(about.deviceProperties),
+            gpus={**gpus, **{new: gpus[old] for new, old in self._renumbered.items() if old in gpus}},
             device_expected=bool(mean(calls, names, "cuda", "launch", "graph").any()),
             warnings=self._warnings(truncated, sampled),
             unread=self._unread_devices(),
@@ -196,6 +201,11 @@ class Columns:
             said.append(
                 f"several processes number {self._alike} of their calls alike, so that these launch nothing for sure; "
                 "give one file per rank"
+            )
+        if self._renumbered:
+            said.append(
+                f"several ranks in the file number their devices alike: {len(self._renumbered)} of them are given "
+                f"new numbers, from {min(self._renumbered)} on"
             )
         if self._damaged:
             said.append(f"{self._damaged} events have impossible times and are left out")
@@ -221,9 +231,14 @@ class Columns:
 
     def _calls(self) -> tuple[Spans, Ints]:
         start, end, thread, name, correlation = self._joined_rows("calls", 5)
-        alike = (correlation > 0) & ambiguous(correlation, self._processes()[thread])
+        _, of_thread = self._ranks()
+        alike = (correlation > 0) & ambiguous(by_rank(correlation, of_thread[thread]), self._processes()[thread])
         self._alike = int(alike.sum())
         return Spans(start, end, thread, name), np.where(alike, NONE, correlation)
+
+    def _ranks(self) -> tuple[Ints, Ints]:
+        """The rank that a merging tool's labels tell, by the owner of operations and by thread."""
+        return ranks_of(list(self._owners), [process for process, _ in self._threads.spelled])
 
     def _host(self, names: Sequence[str]) -> tuple[Spans, Spans]:
         """Ranges and operators: before PyTorch 1.11 annotations were recorded as operators."""
@@ -238,8 +253,11 @@ class Columns:
         return ranges, ops.where(~mine)
 
     def _ops(self, names: Sequence[str], calls: Spans, correlations: Ints) -> DeviceOps:
-        start, end, name, device, stream, correlation, size, shape, kind = self._joined_rows("ops", 9)
-        launch = np.where(correlation > 0, join(correlation, correlations), NONE)
+        start, end, name, device, stream, correlation, size, shape, kind, owner = self._joined_rows("ops", 10)
+        of_owner, of_thread = self._ranks()
+        keys = by_rank(correlations, of_thread[calls.thread])
+        launch = np.where(correlation > 0, join(by_rank(correlation, of_owner[owner]), keys), NONE)
+        device, self._renumbered = told_apart(device, owner)
         by_name = np.zeros((3, len(names)), dtype=np.int64)
         for one in used(name):
             by_name[:, one] = part_of(names[one]), copy_part(names[one]), "ageable" in names[one]
