@@ -97,6 +97,20 @@ def test_ranks_whose_processes_a_tool_numbered_anew_are_devices_of_their_own(tmp
     assert [one.step.account_ns for one in found.devices] == [one.devices[0].step.account_ns for one in alone]
 
 
+def test_ranks_whose_events_a_tool_put_under_their_number_are_devices_of_their_own(tmp_path: Path) -> None:
+    """Composer's merger: host and device of a rank are one process, named by the rank."""
+    ranks = [KinetoFile(), KinetoFile()]
+    for file, input_us in zip(ranks, (0.0, 900.0), strict=True):
+        Loop(steps=7, input_us=input_us).record(file, 1)
+    alone = [analyze([file.write(tmp_path / f"{rank}")]) for rank, file in enumerate(ranks)]
+    for rank, file in enumerate(ranks):
+        for event in file.events:
+            event["pid"] = rank
+    ranks[0].events += ranks[1].events
+    found = analyze([ranks[0].write(tmp_path / "merged")])
+    assert [one.step.account_ns for one in found.devices] == [one.devices[0].step.account_ns for one in alone]
+
+
 UNREAD = "2 device events of a kind that cannot be read (mtia_ccp_events)"
 
 

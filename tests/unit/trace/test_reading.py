@@ -220,6 +220,47 @@ def written(path: Path, events: list[dict[str, Any]], **more: Any) -> Path:
     return path
 
 
+def in_halves(event: dict[str, Any]) -> list[dict[str, Any]]:
+    """The event as Composer writes its own."""
+    begin = {key: event[key] for key in ("name", "cat", "pid", "tid", "ts", "args")}
+    return [begin | {"ph": "B"}, begin | {"ph": "E", "ts": event["ts"] + event["dur"]}]
+
+
+def test_ranges_in_halves_are_ranges(tmp_path: Path) -> None:
+    file = KinetoFile()
+    Loop(steps=6, input_us=900.0).record(file, 1)
+    whole = account(file.write(tmp_path / "whole"))
+    file.events = [
+        half
+        for event in file.events
+        for half in (in_halves(event | {"cat": "event"}) if event["cat"] == "user_annotation" else [event])
+    ]
+    assert account(file.write(tmp_path / "halves")) == whole
+    assert whole[2]["idleInput"] > 0
+
+
+def test_a_half_without_the_other_is_no_range(tmp_path: Path) -> None:
+    file = KinetoFile()
+    file.range("ProfilerStep#1", 0, 5_000_000)
+    where = {"pid": 1, "tid": 1}
+    file.events += [{"ph": "E", "ts": 1.0, **where}, {"ph": "B", "name": "data", "ts": 2.0, **where}]
+    assert len(read(file.write(tmp_path / "t")).ranges) == 1
+
+
+def test_an_end_without_a_name_closes_what_began_last(tmp_path: Path) -> None:
+    file = KinetoFile()
+    file.range("ProfilerStep#1", 0, 5_000_000)
+    where = {"pid": 1, "tid": 1}
+    for phase, name, ts in (("B", "outer", 1.0), ("B", "data", 2.0), ("E", "", 3.0), ("E", "", 5.0)):
+        file.events.append({"ph": phase, "name": name, "ts": ts, **where})
+    trace = read(file.write(tmp_path / "t"))
+    length = {
+        trace.names[name]: end - start
+        for start, end, name in zip(trace.ranges.start, trace.ranges.end, trace.ranges.name, strict=True)
+    }
+    assert (length["data"], length["outer"]) == (1_000, 4_000)
+
+
 def test_integer_and_float_timestamps_are_the_same_time(tmp_path: Path) -> None:
     whole = account(written(tmp_path / "whole", timed(5_000, 20)))
     assert account(written(tmp_path / "float", timed(5_000.0, 20.0))) == whole

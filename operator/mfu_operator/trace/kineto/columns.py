@@ -17,6 +17,7 @@ from mfu_operator.trace.kineto.device import DEVICE, copy_part, device_columns, 
 from mfu_operator.trace.kineto.events import NO_SHAPES, Document, Event, ShapedArguments
 from mfu_operator.trace.kineto.merged import by_rank, ranks_of, told_apart
 from mfu_operator.trace.kineto.numbers import LATEST_US, count_of, integers, times
+from mfu_operator.trace.kineto.pairs import EDGES, paired
 from mfu_operator.trace.range_names import is_range, mean
 
 CALLS = (
@@ -82,6 +83,7 @@ class Columns:
         self._threads = _Threads()
         self._owners: _Numbered[Any] = _Numbered()
         self._renumbered: dict[int, int] = {}
+        self._edges: list[Event] = []
         self._rows: dict[str, list[tuple[Ints, ...]]] = {kind: [] for kind in ("ops", "calls", "ranges", "host_ops")}
         self._batches: list[tuple[int, int, int]] = []
         self._pieces, self._shaped = 0, 0
@@ -99,15 +101,17 @@ class Columns:
         sort = dict.fromkeys(DEVICE, kinds["ops"].append) | dict.fromkeys(CALLS, kinds["calls"].append)
         sort |= dict.fromkeys(RANGES, kinds["ranges"].append) | dict.fromkeys(HOST_OPS, kinds["host_ops"].append)
         python: list[Event] = []
-        memory: list[Event] = []
+        instants: list[Event] = []
         unread: list[Event] = []
         sort |= dict.fromkeys(PYTHON, python.append) | dict.fromkeys(UNREAD, unread.append)
+        phases = dict.fromkeys(EDGES, self._edges.append) | {"i": instants.append}
         for event in events:
             if event.ph == "X":
                 if (keep := sort.get(event.cat or "")) is not None:
                     keep(event)
-            elif event.cat == MEMORY:
-                memory.append(event)
+            elif (keep := phases.get(event.ph)) is not None:
+                keep(event)
+        memory = [event for event in instants if event.cat == MEMORY]
         for numbered in (kinds["ranges"], kinds["host_ops"], python, memory):
             self._count(numbered)
         self._stacks += len(python)
@@ -117,6 +121,12 @@ class Columns:
         for kind, rows in kinds.items():
             if rows:
                 self._rows[kind].append(self._columns_of(kind, rows))
+
+    def _add_pairs(self) -> None:
+        """What other tools write into the profiler's file, in pairs of a beginning and an end, are ranges."""
+        rows = paired(self._edges)
+        if rows:
+            self._rows["ranges"].append(self._columns_of("ranges", rows))
 
     def _count(self, events: Sequence[Event]) -> None:
         """Host events are numbered as they are recorded: gaps show that some were dropped later."""
@@ -157,6 +167,7 @@ class Columns:
 
     def trace(self, path: Path, about: Document, *, truncated: bool) -> Trace:
         """The recording of all events so far, with what the document says around them."""
+        self._add_pairs()
         names = tuple(self._names)
         calls, correlations = self._calls()
         ops = self._ops(names, calls, correlations)

@@ -1,8 +1,8 @@
 """Several ranks that a tool wrote into one file.
 
 Each rank may call its GPU 0 and number its calls from one. What tells them apart are the processes, to which such tools
-give new names: a device's events stand under a process of their own ("[TP01] 0", 1000000), and the device's number in
-their arguments stays as it was.
+give new names: a device's events stand under a process of their own ("[TP01] 0", 1000000), or under their rank with the
+host's (Composer's merger), and the device's number in their arguments stays as it was.
 """
 
 import re
@@ -22,12 +22,13 @@ CORRELATION_BITS = 32
 
 
 def ranks_of(owners: Sequence[Any], processes: Sequence[str]) -> tuple[Ints, Ints]:
-    """The rank of each owner of device operations and of each process, by what their names have in common.
+    """The rank of each owner of device operations and of each process: by their names, or what these have in common.
 
     All are of one rank where the owners' names have nothing in common with those of processes.
     """
-    labels = [_label(str(one)) for one in owners]
-    of_processes = [_label(one) for one in processes]
+    labels, of_processes = [str(one) for one in owners], list(processes)
+    if not set(labels) <= set(of_processes):
+        labels, of_processes = [_label(one) for one in labels], [_label(one) for one in of_processes]
     if not set(labels) <= set(of_processes):
         return np.zeros(len(owners), dtype=np.int64), np.zeros(len(processes), dtype=np.int64)
     numbers = {label: number for number, label in enumerate(dict.fromkeys(of_processes))}
