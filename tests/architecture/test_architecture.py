@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -96,6 +97,14 @@ def test_no_private_index_is_named() -> None:
     hosts = configured_hosts()
     found = [str(path.relative_to(ROOT)) for path, text in texts() if any(host in text for host in hosts)]
     assert found == []
+
+
+def test_every_dependency_has_its_reason_beside_it() -> None:
+    for file in (ROOT / "pyproject.toml", ROOT / "operator" / "mfu_probe" / "pyproject.toml"):
+        project = tomllib.loads(file.read_text())["project"]
+        dependencies = [*project["dependencies"], *project.get("optional-dependencies", {}).get("dev", [])]
+        written = file.read_text()
+        assert [each for each in dependencies if not re.search(rf'"{re.escape(each)}", +# \w', written)] == []
 
 
 @pytest.mark.parametrize("folder", ["utils", "helpers", "common", "misc"])

@@ -42,6 +42,14 @@ def test_every_rule_says_what_to_write() -> None:
             assert rule["message"], path
 
 
+def test_every_rule_has_a_bad_sample_that_meets_it() -> None:
+    """The API server is shown the samples elsewhere; what holds between an object and its past is tried there too."""
+    rules = [rule for _, node in walk(schema(), "") for rule in node.get("x-kubernetes-validations", [])]
+    met = [expectation(sample) for sample in INVALID]
+    messages = {rule["message"] for rule in rules if "oldSelf" not in rule["rule"]}
+    assert {message for message in messages if not any(words in message for words in met)} == set()
+
+
 def test_every_text_of_the_spec_is_bounded() -> None:
     """CEL's cost is estimated from the longest text and list there can be."""
     for path, node in walk(schema()["properties"]["spec"], "spec"):

@@ -100,6 +100,21 @@ def test_the_probe_s_metrics_are_documented() -> None:
     assert [name for name in sorted(names) if name not in PROBE_README] == []
 
 
+@pytest.mark.parametrize("page", [README, PROBE_README], ids=["the project's", "the probe's"])
+def test_the_lines_for_a_training_loop_are_five_at_most_and_run_as_they_stand(
+    page: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MFU_PROBE_PORT", "0")
+    found = re.search(r"```python\n(.*?)```", page, re.DOTALL)
+    assert found is not None
+    assert len([line for line in found[1].splitlines() if line]) <= 5
+    trained: list[int] = []
+    script = {"parameters": 25e6, "tokens": 384, "loader": [1, 2, 3], "train_step": trained.append}
+    exec(found[1], script)
+    with script["probe"] as probe:
+        assert (trained, probe.completed_steps) == ([1, 2, 3], 3)
+
+
 def test_settings_are_documented() -> None:
     source = (ROOT / "operator" / "mfu_operator" / "settings.py").read_text()
     names = set(re.findall(r'"(MFU_[A-Z_]+)"', source))

@@ -1,7 +1,6 @@
 """A real Prometheus over a database made of given samples: no scraping, no waiting."""
 
 import json
-import socket
 import subprocess
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,6 +13,7 @@ import pytest
 from tests.cluster.toolchain import go_binaries
 from tests.support.built import built
 from tests.support.certificates import Pair
+from tests.support.held_port import held_port
 
 READY_S = 180.0
 
@@ -82,10 +82,12 @@ def scraping(target: str, folder: Path) -> Iterator[str]:
 
 @contextmanager
 def _running(settings: Mapping[str, object], folder: Path, guard: Guard | None = None) -> Iterator[str]:
+    with held_port() as port:
+        yield from _listening(settings, folder, guard, f"127.0.0.1:{port}")
+
+
+def _listening(settings: Mapping[str, object], folder: Path, guard: Guard | None, address: str) -> Iterator[str]:
     (folder / "prometheus.yml").write_text(json.dumps(settings))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
     arguments = [
         _program("prometheus"),
         f"--config.file={folder / 'prometheus.yml'}",

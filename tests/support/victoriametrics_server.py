@@ -1,6 +1,5 @@
 """A real VictoriaMetrics over a database made of given samples: it speaks Prometheus' API, and takes less of it."""
 
-import socket
 import subprocess
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ import pytest
 from tests.cluster.toolchain import go_binaries
 from tests.support.awaited import awaited
 from tests.support.built import built
+from tests.support.held_port import held_port
 
 READY_S = 180.0
 NEEDS_VICTORIAMETRICS = [] if built("victoriametrics", "victoria-metrics") else [pytest.mark.cluster]
@@ -21,9 +21,11 @@ NEEDS_VICTORIAMETRICS = [] if built("victoriametrics", "victoria-metrics") else 
 @contextmanager
 def serving(families: Iterable[tuple[str, str, Iterable[str]]], folder: Path) -> Iterator[str]:
     """Yield the address of a server whose database holds `families`: (name, type, lines of `sample`)."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
+    with held_port() as port:
+        yield from _serving(families, folder, f"127.0.0.1:{port}")
+
+
+def _serving(families: Iterable[tuple[str, str, Iterable[str]]], folder: Path, address: str) -> Iterator[str]:
     program = built("victoriametrics", "victoria-metrics") or go_binaries("victoriametrics") / "victoria-metrics"
     arguments = [f"-httpListenAddr={address}", f"-storageDataPath={folder / 'data'}", "-retentionPeriod=100y"]
     with (folder / "log").open("w") as log:
