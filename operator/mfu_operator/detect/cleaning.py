@@ -13,6 +13,9 @@ STRENGTH = (Signal.MFU, Signal.THROUGHPUT, Signal.STEP_TIME)
 MIN_RUNNING_RATIO = 0.5
 """A window that was mostly a checkpoint or an evaluation says more about these than about training."""
 
+_SMALLEST, _LARGEST = 1e-30, 1e30
+"""Nothing that is measured of a job lies beyond, in any unit; what does is a counter that broke."""
+
 RANKS_APART_STEPS = 2.0
 """Synchronous ranks are in the same step or the next when they are scraped; a missing rank moves the maximum by it."""
 
@@ -30,7 +33,7 @@ def gate_of(phase: Phase) -> Gate | None:
 
 
 def values_of(reading: Reading) -> dict[Signal, float]:
-    """The finite positive values, in the signals' units, as they were while the job was running.
+    """The values that a job can have (finite, positive), in the signals' units, as they were while it was running.
 
     A value is a mean over a window of wall time. Where the job says which share of it was running, dividing by that
     share (multiplying, for seconds per step) takes a checkpoint's seconds out again. A window with less than
@@ -43,7 +46,7 @@ def values_of(reading: Reading) -> dict[Signal, float]:
     return {
         signal: value * ratio if signal is Signal.STEP_TIME else value / ratio
         for signal, value in reading.values.items()
-        if math.isfinite(value) and value > 0
+        if _SMALLEST < value < _LARGEST
     }
 
 

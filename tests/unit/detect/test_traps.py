@@ -325,11 +325,12 @@ def test_of_several_signals_the_one_that_switched_its_unit_is_named() -> None:
 def test_zero_nan_and_infinity_are_no_speed() -> None:
     wild = [
         replace(reading, values={Signal.MFU: value})
-        for reading, value in zip(flat(30), [0.0, math.nan, math.inf, -1.0] * 15, strict=True)
+        for reading, value in zip(flat(30), [0.0, math.nan, math.inf, -1.0, 1e308, 1e-308] * 10, strict=True)
     ]
     state = last(joined(flat(60), wild))
     assert state.evidence_s == 0
     assert state.usable_s == 60 * MINUTE
+    assert judged(wild).reason == "NoUsableSignal"
 
 
 def test_a_clock_that_runs_ahead_makes_no_reading_stale_and_no_time_negative() -> None:
