@@ -30,7 +30,7 @@ evidence began 7 minutes early by chance."""
 
 def replayed(name: str, counted: bool = True) -> Replay:
     readings = scraped(name, counted=counted)
-    baseline, _ = record_first(readings, 3 * HOUR, RULE)
+    baseline = record_first(readings, 3 * HOUR, RULE).baseline
     return replay(readings, baseline, RULE)
 
 
@@ -75,7 +75,7 @@ def onset_errors_s(loss: float) -> dict[str, float | None]:
         running = [reading for reading in readings if reading.time_s >= from_s and reading.phase in RUNS]
         if name == WITH_A_LOSS or len(running) * SCRAPE_S < 15 * 60:
             continue
-        baseline, _ = record_first(readings, 3 * HOUR, RULE)
+        baseline = record_first(readings, 3 * HOUR, RULE).baseline
         said = [one for one in replay(readings, baseline, RULE).said if one.event == "Regressed"]
         onsets = [one.onset_s - from_s for one in said if one.onset_s is not None and one.time_s > from_s]
         errors[name] = min(onsets, key=abs, default=None)

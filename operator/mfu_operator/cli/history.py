@@ -2,6 +2,7 @@
 
 import csv
 import math
+import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,6 +34,8 @@ _PHASES = {str(phase): phase for phase in Phase} | {
 _LAST_S = 1e11
 """In the year 5138, as Unix seconds; in 1973, as milliseconds."""
 
+_MOST_SHOWN = 60
+
 _NO_VALUE = frozenset({"", "null", "none", "na", "n/a"})
 
 
@@ -52,30 +55,60 @@ def read_csv(path: Path, signal: Signal) -> History:
     """Read columns `time` (RFC 3339, Unix seconds, or seconds from the start), `value`, and optionally `phase`.
 
     Times without an offset are UTC. Rows without a value are gaps. Rows may come in any order; of several with one time
-    the last counts.
+    the last counts. The path "-" is the standard input.
 
     Raises:
         Unreadable: (UnreadableSeries) naming the line and what it must hold.
     """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise Unreadable("UnreadableSeries", f"{path}: {error}") from None
-    rows = csv.DictReader(text.splitlines(), skipinitialspace=True)
-    missing = {"time", "value"} - set(rows.fieldnames or ())
-    if missing:
-        raise Unreadable("UnreadableSeries", f"{path}: the first line must name the columns time,value[,phase]")
-    dated = False
+    rows = csv.reader(_text(path).splitlines(), skipinitialspace=True)
+    time_at, value_at, phase_at = _columns(path, next(rows, []))
+    dated: bool | None = None
     by_time: dict[float, Reading] = {}
-    for line, row in enumerate(rows, 2):
-        where = f"{path}, line {line}"
-        stamp = (row["time"] or "").strip()
-        time_s, is_date = _time_s(stamp, where)
-        dated = dated or is_date
-        value = _value(row["value"], where)
-        phase = _phase((row.get("phase") or "").strip(), where)
+    for row in rows:
+        if not row:
+            continue
+        where = f"{path}, line {rows.line_num}"
+        time_s, is_date = _time_s(_cell(row, time_at), where)
+        if dated is not None and is_date is not dated:
+            kinds = ("is a date", "in seconds") if is_date else ("is in seconds", "dates")
+            raise Unreadable(
+                "UnreadableSeries",
+                f"{where}: {_cell(row, time_at)!r} {kinds[0]} and the times before it are {kinds[1]}",
+            )
+        dated = is_date
+        value = _value(_cell(row, value_at), where)
+        phase = _phase(_cell(row, phase_at), where)
         by_time[time_s] = Reading(time_s, {} if value is None else {signal: value}, phase)
-    return History(tuple(by_time[time_s] for time_s in sorted(by_time)), dated)
+    return History(tuple(by_time[time_s] for time_s in sorted(by_time)), bool(dated))
+
+
+def _text(path: Path) -> str:
+    try:
+        content = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+        return content.decode("utf-8-sig")
+    except OSError as error:
+        raise Unreadable("UnreadableSeries", f"{path}: {error}") from None
+    except UnicodeDecodeError as error:
+        raise Unreadable("UnreadableSeries", f"{path}: {error}: save it as UTF-8") from None
+
+
+def _columns(path: Path, head: list[str]) -> tuple[int, int, int | None]:
+    """Where time, value and phase stand."""
+    names = [name.strip().lower() for name in head]
+    for name in ("time", "value", "phase"):
+        if names.count(name) > 1:
+            raise Unreadable("UnreadableSeries", f"{path}: the first line names the column {name} twice")
+    if not {"time", "value"} <= set(names):
+        found = f"; it is {','.join(head)[:_MOST_SHOWN]!r}" if head else ""
+        raise Unreadable(
+            "UnreadableSeries",
+            f"{path}: the first line must name the columns time,value[,phase], separated by commas{found}",
+        )
+    return names.index("time"), names.index("value"), names.index("phase") if "phase" in names else None
+
+
+def _cell(row: list[str], place: int | None) -> str:
+    return row[place].strip() if place is not None and place < len(row) else ""
 
 
 def _time_s(text: str, where: str) -> tuple[float, bool]:
@@ -86,7 +119,7 @@ def _time_s(text: str, where: str) -> tuple[float, bool]:
         time_s, is_date = _date_s(text), True
     if not math.isfinite(time_s):
         raise Unreadable("UnreadableSeries", f"{where}: {text!r} is no time: write RFC 3339 or seconds")
-    if time_s > _LAST_S:
+    if abs(time_s) > _LAST_S:
         raise Unreadable(
             "UnreadableSeries", f"{where}: {text!r} is beyond the year 5000: write seconds, not milliseconds"
         )
@@ -102,12 +135,11 @@ def _date_s(text: str) -> float:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-def _value(text: str | None, where: str) -> float | None:
-    written = (text or "").strip()
-    if written.lower() in _NO_VALUE:
+def _value(text: str, where: str) -> float | None:
+    if text.lower() in _NO_VALUE:
         return None
     try:
-        return float(written)
+        return float(text)
     except ValueError:
         raise Unreadable("UnreadableSeries", f"{where}: {text!r} is no number") from None
 

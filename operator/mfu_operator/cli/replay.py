@@ -1,6 +1,7 @@
 """`kubectl mfu replay`: what the operator would have said about a series, and when."""
 
 import json
+import math
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -17,13 +18,14 @@ from mfu_operator.cli.history import History, read_csv
 from mfu_operator.cli.picture import Chart, Loss, png, svg
 from mfu_operator.cli.source import Asked, opened, prometheus_options
 from mfu_operator.detect.cleaning import STRENGTH, level_of
-from mfu_operator.detect.record import record_first
-from mfu_operator.detect.replay import Replay, Said, replay
+from mfu_operator.detect.record import FirstLevel, record_first
+from mfu_operator.detect.replay import Replay, Said, replay, too_far_between
 from mfu_operator.detect.statistics import UNKNOWN_SPREAD, tolerance_of
 from mfu_operator.detect.utilisation import with_mfu
 from mfu_operator.detect.words import bare, duration, name_of, per_cent, quantity
 from mfu_operator.errors import Stall, Unreadable
 from mfu_operator.model.baseline import Baseline, BaselineSpec, Level, Provenance, Signal
+from mfu_operator.model.verdict import Verdict
 from mfu_operator.ports import MOST_POINTS
 from mfu_operator.runtime.wiring import fleet_of
 from mfu_operator.settings import from_environment
@@ -38,18 +40,20 @@ _FINEST_S = 15.0
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """A replayed series with everything that is told of it."""
+    """A replayed series with everything that is told of it. `first` is the level that it was held against where that is
+    its own."""
 
     signal: Signal
     history: History
     baseline: Baseline
     spec: BaselineSpec
     replayed: Replay
-    doubt: str | None
+    first: FirstLevel | None
 
 
 @click.command("replay")
-@click.argument("series", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("series", required=False,
+                type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))  # fmt: skip
 @click.option("--baseline", "manifest", required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path),
               help="A TrainingBaseline manifest: its level, tolerance and horizons are used.")  # fmt: skip
 @click.option("--signal", type=click.Choice(sorted(_SIGNALS)),
@@ -71,8 +75,8 @@ def replay_command(
 ) -> None:
     """Run the operator's own rule over history and print what it would have said.
 
-    SERIES is a CSV file with the columns time (RFC 3339, Unix seconds, or seconds from the start), value and,
-    optionally, phase (starting, running, checkpoint, evaluation, paused).
+    SERIES is a CSV file (-: the standard input) with the columns time (RFC 3339, Unix seconds, or seconds from the
+    start), value and, optionally, phase (starting, running, checkpoint, evaluation, paused).
     """
     if (series is None) == (asked.address is None):
         raise click.UsageError("give either SERIES.csv or --prometheus URL")
@@ -108,9 +112,12 @@ def _span_s(text: str) -> float:
     """A duration as manifests write it, and days besides ("30d")."""
     try:
         days, _, rest = text.rpartition("d")
-        return (float(days) * 86_400 if days else 0.0) + (duration_s(rest) if rest else 0.0)
+        span_s = (float(days) * 86_400 if days else 0.0) + (duration_s(rest) if rest else 0.0)
     except ValueError:
-        raise click.UsageError(f'{text!r} is no duration; write for example "3h", "90m" or "30d"') from None
+        span_s = 0.0
+    if not 0 < span_s < math.inf:
+        raise click.UsageError(f'{text!r} is no span of time; write for example "3h", "90m" or "30d"')
+    return span_s
 
 
 def _strongest(spec: BaselineSpec) -> Signal:
@@ -133,12 +140,13 @@ def _from_prometheus(spec: BaselineSpec, asked: Asked, span_s: float) -> History
 
 
 def _told(spec: BaselineSpec, history: History, signal: Signal, recorded_s: float | None) -> Story:
-    doubt = None
+    first: FirstLevel | None = None
     detection = spec.detection
     if recorded_s is None and spec.declared is None and spec.record is not None:
         recorded_s = spec.record.duration_s
     if recorded_s is not None:
-        baseline, doubt = record_first(history.readings, recorded_s, detection)
+        first = record_first(history.readings, recorded_s, detection)
+        baseline = first.baseline
     else:
         baseline = Baseline(spec.declared or Level(), spec.declared_spread or UNKNOWN_SPREAD, Provenance.DECLARED)
     if level_of(baseline.level, signal) is None:
@@ -146,7 +154,17 @@ def _told(spec: BaselineSpec, history: History, signal: Signal, recorded_s: floa
             "SignalNotDeclared",
             f"the baseline declares no {name_of(signal)}: say with --signal what the values are, or use --record 3h",
         )
-    return Story(signal, history, baseline, spec, replay(history.readings, baseline, detection, spec.comparable), doubt)
+    return Story(signal, history, baseline, spec, replay(history.readings, baseline, detection, spec.comparable), first)
+
+
+def _remarks(story: Story) -> Iterator[str]:
+    """What the series itself keeps the rule from seeing, and what to do about it."""
+    sparse = too_far_between(story.history.readings, story.spec.detection)
+    if sparse:
+        yield sparse
+    last = story.replayed.last
+    if last is not None and last.reason == "UnitChanged":
+        yield f"the values are taken for {name_of(story.signal)}: say with --signal what else they are"
 
 
 def _as_json(story: Story) -> dict[str, Any]:
@@ -179,7 +197,8 @@ def _summary(story: Story) -> dict[str, Any]:
         "usableHours": round(story.replayed.usable_s / 3600, 3),
         "baseline": level_of(story.baseline.level, story.signal),
         "provenance": str(story.baseline.provenance),
-        "recordingProblem": story.doubt,
+        "recorded": _recorded(story),
+        "recordingProblem": story.first.doubt if story.first else None,
         "spread": {"within": spread.within, "between": spread.between, "slow": spread.slow, "runs": spread.runs},
         "tolerance": round(tolerance.ratio, 5),
         "baselineTooNoisy": tolerance.too_noisy,
@@ -193,9 +212,18 @@ def _summary(story: Story) -> dict[str, Any]:
             for said in story.replayed.said
             if said.event == "NotComparable"
         ],
+        "remarks": list(_remarks(story)),
         "verdict": str(last.verdict) if last else "NoData",
         "reason": last.reason if last else "NoReadings",
     }
+
+
+def _recorded(story: Story) -> dict[str, str | float] | None:
+    """Of which part of the series the level is."""
+    until_s = story.baseline.recorded_at
+    if story.first is None or until_s is None:
+        return None
+    return {"from": story.history.written(story.first.since_s), "until": story.history.written(until_s)}
 
 
 def _as_text(story: Story) -> str:
@@ -203,23 +231,38 @@ def _as_text(story: Story) -> str:
     level = level_of(story.baseline.level, story.signal)
     assert level is not None
     usable = duration(summary["usableHours"] * 3600)
-    reference = f"{name_of(story.signal)} {quantity(story.signal, level)} ({summary['provenance'].lower()})"
+    recorded = summary["recorded"]
+    came = f"recorded from {recorded['from']} to {recorded['until']}" if recorded else summary["provenance"].lower()
+    reference = f"{name_of(story.signal)} {quantity(story.signal, level)} ({came})"
     lines = [
         f"{summary['readings']} readings over {duration(summary['hours'] * 3600)}, {usable} of them usable",
         f"baseline {reference}, tolerance {per_cent(summary['tolerance'])}",
     ]
-    if story.doubt:
-        lines.append(f"doubtful baseline: {story.doubt}")
+    if summary["recordingProblem"]:
+        lines.append(f"doubtful baseline: {summary['recordingProblem']}")
     if summary["smallestVisibleDrop"]:
         lines.append(f"the smallest loss seen within a quarter of an hour: {per_cent(summary['smallestVisibleDrop'])}")
-    lines.append("")
+    lines += [*summary["remarks"], ""]
     for said in story.replayed.said:
         onset = "" if said.onset_s is None else f"  since {story.history.written(said.onset_s)}"
         drop = "" if said.drop is None else f"  −{per_cent(said.drop)}"
         lines.append(f"{story.history.written(said.time_s)!s:>24}  {said.event:<13}{drop}{onset}  {said.message}")
     if not story.replayed.said:
-        lines.append("The operator would have said nothing: no loss beyond the tolerance lasted.")
+        lines.append(_nothing_said(story))
     return "\n".join(lines)
+
+
+def _nothing_said(story: Story) -> str:
+    last = story.replayed.last
+    if last is None:
+        return "The operator would have said NoData: the series has no readings."
+    if last.verdict is not Verdict.HEALTHY:
+        return f"The operator would have said from beginning to end {last.verdict}: {last.message}."
+    if not story.replayed.usable_s:
+        return "The operator would have said nothing yet: one reading says nothing of a span."
+    if too_far_between(story.history.readings, story.spec.detection):
+        return "The operator would have said nothing."
+    return "The operator would have said nothing: no loss beyond the tolerance lasted."
 
 
 def _chart(story: Story) -> Chart:

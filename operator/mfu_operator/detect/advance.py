@@ -20,10 +20,10 @@ median adds nothing to the length of a dip."""
 _MOST_SMOOTHED = 15
 """… of at most so many readings: more cost time in a fleet that is scraped every second."""
 
-_LONGEST_STEP_SHARE = 0.25
+LONGEST_STEP_SHARE = 0.25
 """One reading counts for at most 2.5 of 10 minutes, however long nothing was heard before it."""
 
-_GAP_SHARE = 2.0
+GAP_SHARE = 2.0
 """After 20 minutes (of 10) without a usable reading, what was collected before belongs to another time."""
 
 _ARMING_SHARE = 1.5
@@ -150,7 +150,7 @@ def _usable(
     signal = next(iter(losses))
     state = _after_gap(state, now_s, detection)
     elapsed_s = 0.0 if state.counted_s is None else now_s - state.counted_s
-    step_s = min(elapsed_s, _LONGEST_STEP_SHARE * detection.sustain_s)
+    step_s = min(elapsed_s, LONGEST_STEP_SHARE * detection.sustain_s)
     state = replace(
         state,
         counted_s=now_s,
@@ -179,7 +179,7 @@ def _window(
 
 
 def _after_gap(state: State, now_s: float, detection: Detection) -> State:
-    if state.usable_s is None or now_s - state.usable_s <= _GAP_SHARE * detection.sustain_s:
+    if state.usable_s is None or now_s - state.usable_s <= GAP_SHARE * detection.sustain_s:
         return state
     state = replace(state, recover_s=0.0, counted_s=None, window=())
     return state if state.alarmed else without_evidence(state)

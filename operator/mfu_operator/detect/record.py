@@ -4,7 +4,9 @@ again after every reading and after every restart."""
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
+from typing import NamedTuple
 
+from mfu_operator.detect.advance import LONGEST_STEP_SHARE
 from mfu_operator.detect.cleaning import STRENGTH, gate_of, is_restart, log_speed, values_of
 from mfu_operator.detect.comparable import completed, differences
 from mfu_operator.detect.statistics import DEFAULT_TOLERANCE, LARGEST_TOLERANCE, mad_sigma, spread_of
@@ -16,9 +18,6 @@ from mfu_operator.model.series import Reading
 
 _BLOCK_SHARE = 1.5
 """Blocks whose medians tell slow drift: 15 minutes with a horizon of 10."""
-
-_LONGEST_STEP_SHARE = 0.25
-"""One reading stands for at most 2.5 of 10 minutes, as in judging."""
 
 _FEWEST_READINGS = 12
 """Fewer give no median deviation worth a name (its own error is then beyond a third)."""
@@ -97,8 +96,16 @@ def record(
     return _progress(runs, steady, plan, started_at, problem or unlike)
 
 
-def record_first(readings: Sequence[Reading], span_s: float, detection: Detection) -> tuple[Baseline, str | None]:
-    """A baseline from the first `span_s` of a series, and why it is doubtful (None: it is steady).
+class FirstLevel(NamedTuple):
+    """A baseline from a series itself, since when it is that of it, and what is doubtful about that (None: nothing)."""
+
+    baseline: Baseline
+    doubt: str | None
+    since_s: float
+
+
+def record_first(readings: Sequence[Reading], span_s: float, detection: Detection) -> FirstLevel:
+    """A baseline from the first `span_s` of a series.
 
     A twentieth of the span, at most 5 minutes, is taken as warm-up. While the span is not steady it is moved on through
     the series by its tenths; where no span is, the first one is taken with what it shows. A series that is shorter than
@@ -123,13 +130,15 @@ def record_first(readings: Sequence[Reading], span_s: float, detection: Detectio
         signal = _strongest([run])
         unsteady = _unsteady(run, signal, detection) if signal else "none of the readings is usable"
         if unsteady is None and signal is not None:
-            return _baseline([run], signal, detection), problem
+            later = f"the first {duration(span_s)} are no level, so it is of later ones: {problem}"
+            return FirstLevel(_baseline([run], signal, detection), later if problem else None, run.points[0][0])
         problem = problem or unsteady
     run = _joined(_runs([reading for reading in readings if reading.time_s <= begin_s + span_s], plan, detection))
     signal = _strongest([run])
     if signal is None:
         raise Unreadable("NothingToRecord", f"no baseline can be recorded from the series: {problem}")
-    return _baseline([run], signal, detection), problem
+    never = f"no part of the series is a level, and the operator would record none: {problem}"
+    return FirstLevel(_baseline([run], signal, detection), never, run.points[0][0])
 
 
 def _joined(runs: Sequence[_Run]) -> _Run:
@@ -138,7 +147,7 @@ def _joined(runs: Sequence[_Run]) -> _Run:
 
 def _runs(readings: Sequence[Reading], plan: RecordPlan, rule: Detection) -> list[_Run]:
     """Usable readings by incarnation; a gated reading ends the span that the next one stands for."""
-    longest_s = _LONGEST_STEP_SHARE * rule.sustain_s
+    longest_s = LONGEST_STEP_SHARE * rule.sustain_s
     runs: list[_Run] = []
     for group in _incarnations(readings):
         begun_s: float | None = None

@@ -1,15 +1,17 @@
 """What the operator would have said over a span of readings, and when. The same code as in the operator, reading by
 reading."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
-from mfu_operator.detect.advance import advance
+from mfu_operator.detect.advance import GAP_SHARE, LONGEST_STEP_SHARE, advance
 from mfu_operator.detect.comparable import differences
 from mfu_operator.detect.evidence import initial
 from mfu_operator.detect.judge import judge, stale_after_s
+from mfu_operator.detect.words import duration
 from mfu_operator.model.baseline import Baseline, Comparable, Detection
 from mfu_operator.model.series import Reading
 from mfu_operator.model.verdict import Gate, Judgement, Verdict
@@ -50,7 +52,10 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What was said, what was gated, and the judgement at the end (None without readings)."""
+    """What was said, what was gated, and the judgement at the end (None without readings).
+
+    `usable_s` is what the readings that counted stand for.
+    """
 
     said: tuple[Said, ...]
     gated: tuple[Span, ...]
@@ -90,13 +95,31 @@ def replay(
         unlike = differences(comparable, reading.info, {}) if comparable is not None and reading.info else ()
         state = advance(state, reading, baseline, detection, _INCOMPARABLE if unlike else frozenset())
         if state.usable_s != before.usable_s and before.counted_s is not None:
-            usable_s += reading.time_s - before.counted_s
+            usable_s += min(reading.time_s - before.counted_s, LONGEST_STEP_SHARE * detection.sustain_s)
         last = judge(state, baseline, detection, reading.time_s, unlike)
         teller.hear(reading.time_s, last)
         gates.hear(reading.time_s, last.gates)
         if follow is not None:
             follow(reading.time_s, last)
     return Replay(tuple(teller.said), tuple(gates.closed), last, usable_s)
+
+
+def too_far_between(readings: Sequence[Reading], detection: Detection) -> str | None:
+    """What it means for the rule where readings come more seldom than each may count for; None where they do not."""
+    gap_s = _usual_gap(readings)
+    most_s, forget_s = LONGEST_STEP_SHARE * detection.sustain_s, GAP_SHARE * detection.sustain_s
+    if gap_s > forget_s:
+        return (
+            f"a reading comes every {duration(gap_s)}, and {duration(forget_s)} without one forget what was collected: "
+            "no loss can be seen in this series (are its times milliseconds?)"
+        )
+    if gap_s > most_s:
+        takes_s = math.ceil(detection.sustain_s / most_s) * gap_s
+        return (
+            f"a reading comes every {duration(gap_s)} and counts for {duration(most_s)} at most: "
+            f"a loss is Regressed after {duration(takes_s)}, not {duration(detection.sustain_s)}"
+        )
+    return None
 
 
 def _usual_gap(readings: Sequence[Reading]) -> float:

@@ -112,6 +112,95 @@ def test_the_level_can_be_taken_from_the_first_hours(tmp_path: Path, manifest: P
     assert [event["event"] for event in told["events"]] == ["Regressed", "Confirmed"]
 
 
+def test_the_text_says_of_which_part_of_the_series_the_level_is(tmp_path: Path, manifest: Path) -> None:
+    """A third of what there is where that is shorter than what was asked for; later where the beginning is no level."""
+    path = written(tmp_path, [0.0] * 720)
+    assert "baseline MFU 0.460 (recorded from 600.0 to 7770.0), " in ran(path, "--baseline", manifest, "--record", "9h")
+    drifting = written(tmp_path, [0.06 * max(0.0, 1 - index / 120) for index in range(720)])
+    told = json.loads(ran(drifting, "--baseline", manifest, "--record", "1h", "-o", "json"))["summary"]
+    assert told["recorded"]["until"] > 5000
+    assert told["recordingProblem"].startswith("the first 60 min are no level, so it is of later ones: the run is not ")
+    never = written(tmp_path, [0.0003 * index for index in range(720)])
+    told = json.loads(ran(never, "--baseline", manifest, "--record", "2h", "-o", "json"))["summary"]
+    assert told["recordingProblem"].startswith("no part of the series is a level, and the operator would record none: ")
+
+
+@pytest.mark.parametrize("option", ["--record", "--since"])
+@pytest.mark.parametrize("span", ["0h", "abc", "3"])
+def test_a_span_that_is_none_is_refused_with_an_example(tmp_path: Path, manifest: Path, option: str, span: str) -> None:
+    arguments = [str(written(tmp_path, [0.0])), "--baseline", str(manifest), option, span]
+    if option == "--since":
+        arguments = ["--prometheus", "http://127.0.0.1:1", *arguments[1:]]
+    result = CliRunner().invoke(replay_command, arguments)
+    assert result.exit_code == 2
+    assert 'write for example "3h"' in result.output
+
+
+def test_a_series_comes_from_a_pipe_too(tmp_path: Path, manifest: Path) -> None:
+    piped = written(tmp_path, LOSS_AND_BACK).read_bytes()
+    arguments = ["-", "--baseline", str(manifest), "-o", "json"]
+    result = CliRunner().invoke(replay_command, arguments, input=piped, catch_exceptions=False)
+    assert json.loads(result.output)["summary"]["regressed"] == 1
+
+
+def with_gap(folder: Path, seconds: float, losses: list[float]) -> Path:
+    path = folder / "gaps.csv"
+    path.write_text("time,value\n" + "\n".join(f"{seconds * i},{0.46 * (1 - loss)}" for i, loss in enumerate(losses)))
+    return path
+
+
+def test_a_series_in_which_nothing_can_be_seen_says_so_and_is_not_called_well(tmp_path: Path, manifest: Path) -> None:
+    """Thirty thousand seconds between two readings are milliseconds, or epochs."""
+    path = with_gap(tmp_path, 30_000, LOSS_AND_BACK)
+    text = ran(path, "--baseline", manifest)
+    assert "a reading comes every 8.3 h, and 20 min without one forget what was collected" in text
+    assert "are its times milliseconds?" in text
+    assert "no loss beyond" not in text
+    told = json.loads(ran(path, "--baseline", manifest, "-o", "json"))
+    assert [remark[:28] for remark in told["summary"]["remarks"]] == ["a reading comes every 8.3 h,"]
+
+
+def test_readings_that_are_far_between_say_how_long_a_loss_takes_to_be_seen(tmp_path: Path, manifest: Path) -> None:
+    text = ran(with_gap(tmp_path, 600, LOSS_AND_BACK), "--baseline", manifest)
+    assert "a reading comes every 10 min and counts for 2.5 min at most: a loss is Regressed after 40 min, not" in text
+    assert "Regressed" in text
+
+
+def test_a_gap_is_not_counted_as_usable(tmp_path: Path, manifest: Path) -> None:
+    path = tmp_path / "gap.csv"
+    path.write_text("time,value\n" + "\n".join(f"{30 * i + (7200 if i > 60 else 0)},0.46" for i in range(120)))
+    assert json.loads(ran(path, "--baseline", manifest, "-o", "json"))["summary"]["usableHours"] < 1.05
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ([], "the series has no readings"),
+        (["nan"] * 50, "NoData: readings arrive, and none of the signals that the baseline declares is among them"),
+        (["0"] * 50, "NoData: readings arrive, and none of the signals"),
+        (["0.46"], "one reading says nothing of a span"),
+    ],
+)
+def test_a_series_that_says_nothing_is_not_called_well(
+    tmp_path: Path, manifest: Path, values: list[str], says: str
+) -> None:
+    path = tmp_path / "odd.csv"
+    path.write_text("time,value\n" + "".join(f"{30 * index},{value}\n" for index, value in enumerate(values)))
+    text = ran(path, "--baseline", manifest)
+    assert says in text
+    assert "no loss beyond" not in text
+
+
+def test_values_of_another_signal_than_the_baselines_are_told_with_the_option_that_says_so(
+    tmp_path: Path, manifest: Path
+) -> None:
+    path = tmp_path / "tokens.csv"
+    path.write_text("time,value\n" + "\n".join(f"{30 * index},9000" for index in range(60)))
+    text = ran(path, "--baseline", manifest)
+    assert "another unit" in text
+    assert "the values are taken for MFU: say with --signal what else they are" in text
+
+
 def test_a_healthy_series_is_said_to_be_nothing_to_speak_of(tmp_path: Path, manifest: Path) -> None:
     assert "would have said nothing" in ran(written(tmp_path, [0.0] * 200), "--baseline", manifest)
 
@@ -200,7 +289,14 @@ def test_phases_gate_the_replay_as_they_gate_the_operator(tmp_path: Path, manife
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("a,b\n1,2\n", "time,value"),
+        ("a,b\n1,2\n", r"time,value\[,phase\], separated by commas; it is 'a,b'"),
+        ("time;value\n1;2\n", "separated by commas; it is 'time;value'"),
+        ("", "the first line must name"),
+        ("time,value,value\n1,2,3\n", "names the column value twice"),
+        ("time,value\n\n1,2\n2,fast\n", "line 4: 'fast' is no number"),
+        ("time,value\n2026-01-01T00:00:00Z,2\n30,2\n", "line 3: '30' is in seconds and the times before it are dates"),
+        ("time,value\n0,2\n2026-01-01T00:00:00Z,2\n", "is a date and the times before it are in seconds"),
+        ("time,value\n-1e300,2\n", "is beyond the year 5000"),
         ("time,value\nyesterday,2\n", "line 2"),
         ("time,value\n1,fast\n", "no number"),
         ("time,value\n1767225600000,2\n", "not milliseconds"),
@@ -212,6 +308,19 @@ def test_a_file_that_cannot_be_read_names_the_line_and_the_remedy(tmp_path: Path
     path.write_text(text)
     with pytest.raises(Unreadable, match=says):
         read_csv(path, Signal.MFU)
+
+
+def test_a_file_that_is_not_utf_8_is_told_so(tmp_path: Path) -> None:
+    path = tmp_path / "exported.csv"
+    path.write_bytes("time,value\n0,0.5\n".encode("utf-16"))
+    with pytest.raises(Unreadable, match="save it as UTF-8"):
+        read_csv(path, Signal.MFU)
+
+
+def test_columns_are_known_by_their_names_however_they_are_written(tmp_path: Path) -> None:
+    path = tmp_path / "series.csv"
+    path.write_text("Step, Time , VALUE\n1, 0 , 0.5\n2, 30, 0.4\n")
+    assert [reading.values[Signal.MFU] for reading in read_csv(path, Signal.MFU).readings] == [0.5, 0.4]
 
 
 @pytest.mark.parametrize(
