@@ -14,8 +14,8 @@ from tests.cluster.progress import progress
 from tests.cluster.state import cache_dir
 
 COMPONENTS_OUTSIDE_MAIN = ("contrib", "non-free", "non-free-firmware")
+"""Where image builds find nsight-systems and what it depends on; this machine itself needs nothing of them."""
 _SOURCES_PARTS = Path("/etc/apt/sources.list.d")
-_NON_FREE_SOURCES = _SOURCES_PARTS / "mfu-operator-non-free.sources"
 _DEBIAN_KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 _PATIENT = ("-o", "DPkg::Lock::Timeout=600")
 """A fresh Debian may be installing its own updates."""
@@ -32,8 +32,6 @@ def installed(package: str) -> bool:
 
 def apt_install(*packages: str) -> None:
     """Install the Debian packages that are missing, without letting any of them start a service.
-
-    Packages of the component non-free are found through a sources file of our own.
 
     Raises:
         CommandFailed: apt-get could not install them.
@@ -96,34 +94,18 @@ def parse_one_line(text: str) -> list[AptSource]:
     ]
 
 
-def non_free_stanzas(sources: Sequence[AptSource]) -> list[str]:
-    """Return the stanzas that ask each mirror for the components outside main that this machine does not ask for.
-
-    nsight-systems is in non-free, and what it depends on in the two others.
-    """
-    asked_for = {component for source in sources for component in source.components}
-    missing = [component for component in COMPONENTS_OUTSIDE_MAIN if component not in asked_for]
-    mirrors = [source for source in sources if "main" in source.components]
-    return [mirror.asking_for(*missing) for mirror in mirrors] if missing else []
-
-
 def _apt_install(packages: Sequence[str]) -> None:
-    non_free = non_free_stanzas(_sources())
-    if non_free:
-        _NON_FREE_SOURCES.write_text("\n".join(non_free))
-    else:
-        _NON_FREE_SOURCES.unlink(missing_ok=True)
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+    output_of(["dpkg", "--configure", "-a"], env=environment)  # ends an installation that was interrupted
     output_of(["apt-get", "update", "-qq"], env=environment)
     output_of(["apt-get", "install", *_PATIENT, "-qq", "--yes", "--no-install-recommends", *packages], env=environment)
 
 
 def _sources() -> list[AptSource]:
-    deb822 = [path for path in sorted(_SOURCES_PARTS.glob("*.sources")) if path != _NON_FREE_SOURCES]
     one_line = [
         path for path in [Path("/etc/apt/sources.list"), *sorted(_SOURCES_PARTS.glob("*.list"))] if path.exists()
     ]
-    found = [source for path in deb822 for source in parse_deb822(path.read_text())]
+    found = [source for path in sorted(_SOURCES_PARTS.glob("*.sources")) for source in parse_deb822(path.read_text())]
     return found + [source for path in one_line for source in parse_one_line(path.read_text())]
 
 
