@@ -118,6 +118,24 @@ def test_a_failure_carries_the_clusters_own_words() -> None:
     )
 
 
+REMEDIES = [
+    ("not scheduled", [pod(node=None, conditions=[UNSCHEDULED])], "raise spec.profiling.deadline"),
+    ("pulling", [pod(initContainerStatuses=[PULLING])], "spec.profiling.image"),
+    ("a ConfigMap is missing", [pod(initContainerStatuses=[NO_CONFIG])], "must be there"),
+]
+
+
+@pytest.mark.parametrize(("pods", "remedy"), [row[1:] for row in REMEDIES], ids=[row[0] for row in REMEDIES])
+def test_a_job_that_does_not_start_says_what_to_do(pods: list[dict[str, Any]], remedy: str) -> None:
+    assert remedy in message_of(job(), *pods)
+
+
+def test_a_job_that_failed_says_what_to_do() -> None:
+    assert "spec.profiling.priorityClassName" in message_of(job("Failed", *BACKOFF), EVICTED)
+    copy = pod("Failed", initContainerStatuses=[terminated("train", 137)])
+    assert "kubectl logs -n default job/mfu-gpt-1-a1 --all-containers" in message_of(job("Failed", *BACKOFF), copy)
+
+
 def test_a_job_that_gets_no_pod_says_after_a_while_where_the_reason_stands() -> None:
     found = profiling_job_of(job(), [], LATER_S)
     assert (found.phase, found.reason) == (JobPhase.WAITING, "JobHasNoPod")
@@ -131,7 +149,7 @@ def test_a_suspended_job_says_so() -> None:
 
 
 def test_a_job_that_failed_without_a_pod_says_what_the_job_says() -> None:
-    assert message_of(job("Failed", *BACKOFF)) == BACKOFF[1]
+    assert message_of(job("Failed", *BACKOFF)).startswith(f"{BACKOFF[1]}; ")
 
 
 def test_a_finished_job_brings_its_termination_message_node_and_times() -> None:

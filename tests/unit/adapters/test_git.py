@@ -250,6 +250,7 @@ def test_what_cannot_work_is_named(
     with pytest.raises(kind) as raised:
         repository.preview(source(upstream, url or None, branch), proposal("1" * 40), None)
     assert raised.value.reason == reason
+    assert "spec.remediation." in raised.value.message
 
 
 def test_a_push_that_the_server_declines_is_refused(upstream: GitUpstream, repository: GitRepository) -> None:

@@ -88,7 +88,7 @@ def profiling_job_of(job: Manifest, pods: Sequence[Manifest], now_s: float) -> P
         return ProfilingJob(name, JobPhase.SUCCEEDED, created_at, finished_at, node, _result(pod))
     failed = finished.get("FailureTarget") or finished.get("Failed")
     if failed is not None:
-        reason, message = _why_failed(failed, pod)
+        reason, message = _why_failed(job, failed, pod)
         finished_at = unix_time(failed.get("lastTransitionTime"))
         return ProfilingJob(name, JobPhase.FAILED, created_at, finished_at, node, _result(pod), reason, message)
     if pod is None:
@@ -122,11 +122,12 @@ def _result(pod: Manifest | None) -> str | None:
     return next((message for message in messages if message), None)
 
 
-def _why_failed(condition: Manifest, pod: Manifest | None) -> tuple[str, str]:
+def _why_failed(job: Manifest, condition: Manifest, pod: Manifest | None) -> tuple[str, str]:
     status = (pod or {}).get("status", {})
     if status.get("reason") == "Evicted" or condition.get("reason") == BY_OUR_POLICY:
         said = status.get("message") or condition.get("message", "no message")
-        return "JobEvicted", f"its pod was evicted or preempted: {said}; a profiling pod runs at low priority"
+        room = "a profiling pod runs at low priority: give it room by spec.profiling.priorityClassName"
+        return "JobEvicted", f"its pod was evicted or preempted: {said}; {room}"
     waiting = _why_waiting(pod) if pod else None
     if condition.get("reason") == "DeadlineExceeded":
         if waiting is not None:
@@ -140,23 +141,30 @@ def _why_failed(condition: Manifest, pod: Manifest | None) -> tuple[str, str]:
         for each in [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
     ]
     bad = next((each for each in terminated if each and each.get("exitCode")), None)
+    metadata = job["metadata"]
+    logs = f"kubectl logs -n {metadata.get('namespace', 'default')} job/{metadata['name']} --all-containers says more"
     if bad is None:
-        return "JobFailed", condition.get("message", "no message")
+        return "JobFailed", f"{condition.get('message', 'no message')}; {logs}"
     said = bad.get("message") or f"a container ended with exit code {bad['exitCode']} ({bad.get('reason', 'Error')})"
-    return "JobFailed", masked(said)
+    return "JobFailed", f"{masked(said)}; {logs}"
 
 
 def _why_waiting(pod: Manifest) -> tuple[str, str] | None:
     status = pod.get("status", {})
     for condition in status.get("conditions") or []:
         if condition["type"] == "PodScheduled" and condition["status"] == "False":
-            return "JobUnschedulable", f"no node takes its pod: {condition.get('message', 'no message')}"
+            said = condition.get("message", "no message").rstrip(" .")
+            room = "free what the run's own pod asks for, or raise spec.profiling.deadline"
+            return "JobUnschedulable", f"no node takes its pod: {said}; {room}"
     for each in [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]:
         waiting = _deep(each, "state", "waiting") or {}
         if waiting.get("reason") in PULL_FAILURES:
-            return "ImagePullFailed", f"image {each.get('image')}: {waiting.get('message') or waiting['reason']}"
+            said = f"image {each.get('image')}: {waiting.get('message') or waiting['reason']}"
+            correct = "correct spec.profiling.image (absent: the chart's), or the template's imagePullSecrets"
+            return "ImagePullFailed", f"{said}; {correct}"
         if waiting.get("reason") in START_FAILURES:
-            return "JobFailed", f"container {each['name']}: {waiting.get('message') or waiting['reason']}"
+            said = f"container {each['name']}: {waiting.get('message') or waiting['reason']}"
+            return "JobFailed", f"{said}; what the run's template names must be there for its copy too"
     return None
 
 

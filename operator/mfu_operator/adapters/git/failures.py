@@ -27,14 +27,23 @@ def explained(request: Request, stderr: str) -> MfuError:
             "BranchMissing", f"{request.url} has no branch {request.source.branch}: set spec.remediation.branch."
         )
     if _REFUSED.search(stderr):
-        return Retry("RepositoryRefused", f"{request.url} refused the push: {said}")
+        account = "let the account of spec.remediation.forge.secretRef push branches named mfu-operator/*"
+        return Retry("RepositoryRefused", f"{request.url} refused the push: {said}; {account}")
     if _DENIED.search(stderr):
         return Retry(
             "RepositoryAccessDenied",
             f"{request.url} refused access: {said}. Check the Secret in spec.remediation.forge.secretRef: its "
             "token must read and write the repository.",
         )
-    return Retry("RepositoryUnreachable", f"{request.url} cannot be reached: {said}")
+    return unreachable(f"{request.url} cannot be reached: {said}")
+
+
+def unreachable(said: str) -> Retry:
+    """The repository did not answer; with what to check."""
+    return Retry(
+        "RepositoryUnreachable",
+        f"{said}; check spec.remediation.repository (absent: the application's), and that the operator's pod reaches it",
+    )
 
 
 def redacted(text: str, secret: str | None) -> str:

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from mfu_operator.adapters.git.environment import environment
-from mfu_operator.adapters.git.failures import redacted
+from mfu_operator.adapters.git.failures import redacted, unreachable
 from mfu_operator.adapters.git.protocol import Action, Answer, Identity, Request, decode_answer, encode
 from mfu_operator.errors import Retry, Stall
 from mfu_operator.model.commit import Commit, Source
@@ -102,9 +102,7 @@ class GitRepository:
         try:
             out, err = process.communicate(encode(request), timeout=self._deadline_s)
         except subprocess.TimeoutExpired:
-            raise Retry(
-                "RepositoryUnreachable", f"{request.url} did not answer within {self._deadline_s:.0f} s."
-            ) from None
+            raise unreachable(f"{request.url} did not answer within {self._deadline_s:.0f} s") from None
         finally:
             _end(process)
         try:
