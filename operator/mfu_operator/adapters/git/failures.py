@@ -40,10 +40,8 @@ def explained(request: Request, stderr: str) -> MfuError:
 
 def unreachable(said: str) -> Retry:
     """The repository did not answer; with what to check."""
-    return Retry(
-        "RepositoryUnreachable",
-        f"{said}; check spec.remediation.repository (absent: the application's), and that the operator's pod reaches it",
-    )
+    checks = "check spec.remediation.repository (absent: the application's), and that the operator's pod reaches it"
+    return Retry("RepositoryUnreachable", f"{said}; {checks}")
 
 
 def redacted(text: str, secret: str | None) -> str:
