@@ -1,4 +1,4 @@
-"""Losses that no commit causes: a link that trained down, a throttled or failing GPU, one slow rank, another node.
+"""Losses that no commit causes: a link that trained down, a throttled or failing GPU, slow ranks, another node.
 
 Every finding names node and GPU and blocks a proposal. What was not measured is listed as such: it is not healthy.
 """
@@ -111,13 +111,13 @@ def rule_out(
         healthy: readings of GPUs while the baseline held: what is normal for this job. Without any, errors that are
             counted or repeated for ever (XID, ECC) are no findings: they may be old.
         rank_step_s: seconds per step by rank (its pod, and of several in one pod its name after a space). In a
-            synchronous job they agree; one that measures only its own part shows the slow rank.
+            synchronous job they agree; one that measures only its own part shows the slow ranks.
         node_of: node by pod.
         usual_nodes: the nodes on which the baseline was held; empty: not known.
     """
     usual = _Usual(healthy)
     findings = [finding for reading in now for finding in _of_gpu(reading, usual)]
-    findings += _slow_rank(rank_step_s or {}, node_of or {})
+    findings += _slow_ranks(rank_step_s or {}, node_of or {})
     findings += _moved(frozenset((node_of or {}).values()), frozenset(usual_nodes), now)
     return Ruling(tuple(findings), tuple(_unmeasured(now, usual)), tuple(_activity(now, healthy)))
 
@@ -188,20 +188,28 @@ def _errors(reading: HardwareReading, usual: _Usual, where: str) -> Iterable[Fin
         yield Finding(Bottleneck.HARDWARE_DEGRADED, "EccErrors", where, text)
 
 
-def _slow_rank(rank_step_s: Mapping[str, float], node_of: Mapping[str, str]) -> list[Finding]:
-    """One rank that is slower than the others' median while the others agree."""
+def _slow_ranks(rank_step_s: Mapping[str, float], node_of: Mapping[str, str]) -> list[Finding]:
+    """Those of a minority that are slower than the others' median while the others agree."""
     if len(rank_step_s) < _FEWEST_RANKS:
         return []
-    slowest = max(rank_step_s, key=lambda pod: rank_step_s[pod])
-    others = [seconds for pod, seconds in rank_step_s.items() if pod != slowest]
+    middle = median(rank_step_s.values())
+    others = [seconds for seconds in rank_step_s.values() if seconds < middle * (1 + _SLOW_RANK)]
     usual = median(others)
-    behind = rank_step_s[slowest] / usual - 1
-    if behind < _SLOW_RANK or max(others) > usual * (1 + _SLOW_RANK / 2):
+    slow = sorted(rank for rank, seconds in rank_step_s.items() if seconds >= middle * (1 + _SLOW_RANK))
+    if not slow or 2 * len(slow) >= len(rank_step_s) or max(others) > usual * (1 + _SLOW_RANK / 2):
         return []
-    pod = slowest.partition(" ")[0]
-    where = f"{node_of[pod]} {slowest}" if pod in node_of else slowest
-    text = f"rank {where} takes {per_cent(behind)} longer for a step than the median of the others"
+    behind = per_cent(min(rank_step_s[rank] for rank in slow) / usual - 1)
+    where = _some([_placed(rank, node_of) for rank in slow])
+    text = f"rank {where} takes {behind} longer for a step than the median of the others"
+    if len(slow) > 1:
+        share = f"{len(slow)} of {len(rank_step_s)} ranks"
+        text = f"{share} take at least {behind} longer for a step than the median of the others: {where}"
     return [Finding(Bottleneck.STRAGGLER, "SlowRank", where, text)]
+
+
+def _placed(rank: str, node_of: Mapping[str, str]) -> str:
+    pod = rank.partition(" ")[0]
+    return f"{node_of[pod]} {rank}" if pod in node_of else rank
 
 
 def _moved(nodes: frozenset[str], usual: frozenset[str], now: Sequence[HardwareReading]) -> list[Finding]:

@@ -59,6 +59,28 @@ def test_one_slow_rank_is_named_with_its_node() -> None:
     assert (finding.bottleneck, finding.where) == (Bottleneck.STRAGGLER, "node-7 c")
 
 
+def test_several_slow_ranks_are_named_together_with_their_nodes() -> None:
+    """All ranks of one node of four."""
+    ranks = {f"p-{index}": 1.3 if index // 2 == 1 else 1.0 + 0.002 * index for index in range(8)}
+    node_of = {f"p-{index}": f"node-{index // 2}" for index in range(8)}
+    (finding,) = rule_out([], rank_step_s=ranks, node_of=node_of).findings
+    assert (finding.bottleneck, finding.cause) == (Bottleneck.STRAGGLER, "SlowRank")
+    assert finding.where == "node-1 p-2, node-1 p-3"
+    assert finding.text == (
+        "2 of 8 ranks take at least 28.8 % longer for a step than the median of the others: node-1 p-2, node-1 p-3"
+    )
+
+
+def test_of_two_halves_nothing_says_which_one_is_slow() -> None:
+    assert not rule_out([], rank_step_s={"a": 1.0, "b": 1.0, "c": 1.3, "d": 1.3}).blocks
+    assert not rule_out([], rank_step_s={"a": 1.0, "b": 1.3, "c": 1.3}).blocks
+
+
+def test_slow_ranks_beside_others_that_do_not_agree_are_named_no_more_than_one_is() -> None:
+    """Steps that spread evenly have no group that stands out."""
+    assert not rule_out([], rank_step_s={f"p-{index}": 1.0 + 0.02 * index for index in range(8)}).blocks
+
+
 def test_ranks_that_all_slowed_down_are_no_stragglers() -> None:
     assert not rule_out([], rank_step_s={"a": 1.2, "b": 1.2, "c": 1.21}).blocks
     assert not rule_out([], rank_step_s={"a": 1.0, "b": 1.5}).blocks
