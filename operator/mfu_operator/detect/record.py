@@ -1,6 +1,7 @@
 """A baseline's level and spread from the readings of healthy runs. A pure function of the readings: it may be asked
 again after every reading and after every restart."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
@@ -9,7 +10,13 @@ from typing import NamedTuple
 from mfu_operator.detect.advance import LONGEST_STEP_SHARE
 from mfu_operator.detect.cleaning import STRENGTH, gate_of, is_restart, log_speed, values_of
 from mfu_operator.detect.comparable import completed, differences
-from mfu_operator.detect.statistics import DEFAULT_TOLERANCE, LARGEST_TOLERANCE, mad_sigma, spread_of
+from mfu_operator.detect.statistics import (
+    DEFAULT_TOLERANCE,
+    LARGEST_TOLERANCE,
+    MEDIAN_VARIANCE,
+    mad_sigma,
+    spread_of,
+)
 from mfu_operator.detect.words import duration, per_cent
 from mfu_operator.errors import Unreadable
 from mfu_operator.model.baseline import Baseline, Comparable, Detection, Level, Provenance, RecordPlan, Signal
@@ -24,6 +31,9 @@ _FEWEST_READINGS = 12
 
 _MOST_TENTHS = 20
 """A level that is not steady within three times the span asked for will not become one."""
+
+_CHANCE_SIGMAS = 2.0
+"""A trend within two of its own standard errors may be chance."""
 
 _TREND_SHARE = 0.5
 """The first and the last third of a run may differ by half of the tolerance: more, and the level is not one yet."""
@@ -77,7 +87,8 @@ def record(
         detection: tolerance and horizons that the baseline will be judged with.
     """
     rule = detection or Detection()
-    runs, unlike = _alike(_runs([reading for reading in readings if reading.time_s >= started_at], plan, rule))
+    since = [reading for reading in readings if reading.time_s >= started_at]
+    runs, unlike = _alike(_runs(since, plan, rule))
     signal = _strongest(runs)
     steady: list[_Run] = []
     problem: str | None = None
@@ -93,7 +104,21 @@ def record(
         problem = unsteady
     if signal and len(steady) >= plan.runs:
         return _baseline(steady[-plan.runs :], signal, rule)
-    return _progress(runs, steady, plan, started_at, problem or unlike)
+    return _progress(runs, steady, plan, started_at, problem or unlike or _none_counts(since))
+
+
+def _none_counts(readings: Sequence[Reading]) -> str | None:
+    """Why nothing is collected, where not a single reading counts."""
+    if not readings or any(_counting(reading) for reading in readings):
+        return None
+    gates = sorted({str(gate) for gate in map(gate_of, (reading.phase for reading in readings)) if gate})
+    why = f"the job is in {', '.join(gates)}" if gates else "they hold no mfu, throughput or step time above 0"
+    return f"none of the readings counts: {why}"
+
+
+def _counting(reading: Reading) -> dict[Signal, float]:
+    """The values of a reading of the running phase."""
+    return {} if gate_of(reading.phase) else values_of(reading)
 
 
 class FirstLevel(NamedTuple):
@@ -158,7 +183,7 @@ def _runs(readings: Sequence[Reading], plan: RecordPlan, rule: Detection) -> lis
             if reading.step is not None and reading.step == step:
                 continue
             step = reading.step
-            values = {} if gate_of(reading.phase) else values_of(reading)
+            values = _counting(reading)
             if values:
                 begun_s = reading.time_s if begun_s is None else begun_s
                 if reading.time_s - begun_s >= plan.warmup_s:
@@ -205,12 +230,15 @@ def _unsteady(run: _Run, signal: Signal, rule: Detection) -> str | None:
     tolerance = rule.tolerance if rule.tolerance is not None else DEFAULT_TOLERANCE
     third = len(logs) // 3
     trend = median(logs[-third:]) - median(logs[:third])
+    noise = mad_sigma(logs)
     if abs(trend) > _TREND_SHARE * tolerance:
-        return (
+        unsteady = (
             f"the run is not steady: it became {per_cent(abs(trend))} {'faster' if trend > 0 else 'slower'} while "
             f"recorded, and at most {per_cent(_TREND_SHARE * tolerance)} is a level"
         )
-    noise = mad_sigma(logs)
+        if abs(trend) < _CHANCE_SIGMAS * noise * math.sqrt(2 * MEDIAN_VARIANCE / third):
+            return f"{unsteady}; the noise of its readings does that in so short a time: record longer"
+        return unsteady
     most = max(LARGEST_TOLERANCE, tolerance)
     if noise > most:
         return f"the run is too noisy: readings vary by {per_cent(noise)}, and at most {per_cent(most)} is a level"

@@ -10,6 +10,8 @@ from mfu_operator.model.series import Phase, Reading
 from tests.unit.detect.series import flat, joined
 
 PLAN = RecordPlan(duration_s=1800, warmup_s=300)
+SLOWER_BY_CHANCE = 1
+"""A seed whose noise of 4 % moves the last third of half an hour by 1.3 %."""
 
 
 def noisy(readings: list[Reading], sigma: float, seed: int = 1) -> list[Reading]:
@@ -78,6 +80,34 @@ def test_a_run_that_is_too_noisy_is_refused_with_the_reason() -> None:
     progress = record(noisy(flat(60), 0.2), PLAN, 0.0, Detection(tolerance=0.1))
     assert isinstance(progress, Recording)
     assert progress.problem is not None
+
+
+def test_a_trend_that_noise_alone_makes_is_said_to_be_that_with_the_remedy() -> None:
+    progress = record(noisy(flat(40), 0.04, seed=SLOWER_BY_CHANCE), PLAN, 0.0)
+    assert isinstance(progress, Recording)
+    assert progress.problem is not None
+    assert progress.problem.endswith("the noise of its readings does that in so short a time: record longer")
+    slower = [reading for minute in range(40) for reading in flat(1, loss=0.002 * minute)]
+    progress = record(joined(*[[reading] for reading in slower]), PLAN, 0.0)
+    assert isinstance(progress, Recording)
+    assert (progress.problem or "").endswith("is a level")
+
+
+@pytest.mark.parametrize(
+    ("readings", "says"),
+    [
+        (flat(20, phase=Phase.CHECKPOINT), "none of the readings counts: the job is in Checkpoint"),
+        (
+            [replace(reading, values={Signal.MFU: 0.0}) for reading in flat(20)],
+            "none of the readings counts: they hold no mfu, throughput or step time above 0",
+        ),
+        (flat(4), None),
+    ],
+)
+def test_readings_of_which_none_counts_are_told(readings: list[Reading], says: str | None) -> None:
+    progress = record(readings, PLAN, 0.0)
+    assert isinstance(progress, Recording)
+    assert progress.problem == says
 
 
 def test_several_runs_are_told_apart_by_their_pods_and_their_spread_is_kept() -> None:
