@@ -36,6 +36,9 @@ _OLD_S = 120.0
 """Two scrapes of the slowest common interval, 60 s."""
 
 _MOST_EXAMPLES = 3
+_FIELDS = {Signal.THROUGHPUT: "tokensPerSecondPerGpu", Signal.STEP_TIME: "stepTimeSeconds"}
+"""What tells a changed formula of MFU from a loss, the better one first."""
+
 HARDWARE_LINE = "hardware"
 NO_DCGM = (
     "no series of dcgm-exporter for these pods: links, throttling, XID and ECC errors are not ruled out; run it with "
@@ -238,12 +241,14 @@ def _computed(spec: BaselineSpec, reading: Reading) -> str:
 def _alone(spec: BaselineSpec, reading: Reading) -> str:
     """That a level of MFU stands alone where the job says more."""
     level = spec.declared
-    tokens, exported = reading.values.get(Signal.THROUGHPUT), Signal.MFU in reading.values
-    if level is None or level.mfu is None or level.throughput or level.step_time_s or tokens is None or not exported:
+    second = next((signal for signal in _FIELDS if signal in reading.values), None)
+    if level is None or level.mfu is None or level.throughput or level.step_time_s:
+        return ""
+    if second is None or Signal.MFU not in reading.values:
         return ""
     return (
         "the level is one of MFU alone, so that a changed formula of MFU would be taken for a loss: declare "
-        f"baseline.values.tokensPerSecondPerGpu (it reads {quantity(Signal.THROUGHPUT, tokens)}) too, or record it"
+        f"baseline.values.{_FIELDS[second]} (it reads {quantity(second, reading.values[second])}) too, or record it"
     )
 
 

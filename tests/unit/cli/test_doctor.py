@@ -199,6 +199,8 @@ def test_a_level_of_mfu_alone_cannot_tell_a_changed_formula_and_doctor_says_what
     assert "a changed formula of MFU would be taken for a loss" in told
     assert "baseline.values.tokensPerSecondPerGpu (it reads 9012 tokens/s per GPU)" in told
     assert overall(two, OK, [both], {}, FLEET) == overall(alone, OK, [TOKENS], {}, FLEET) == []
+    steps = replace(TOKENS, values={Signal.MFU: 0.42, Signal.STEP_TIME: 2.0})
+    assert "baseline.values.stepTimeSeconds (it reads 2 s)" in overall(alone, OK, [steps], {}, FLEET)[0]
 
 
 def test_where_nobody_here_knows_a_prometheus_the_option_that_names_one_is_told() -> None:
