@@ -25,6 +25,7 @@ from mfu_operator.detect.utilisation import with_mfu
 from mfu_operator.detect.words import bare, duration, name_of, per_cent, quantity
 from mfu_operator.errors import Stall, Unreadable
 from mfu_operator.model.baseline import Baseline, BaselineSpec, Level, Provenance, Signal
+from mfu_operator.model.series import Reading
 from mfu_operator.model.verdict import Verdict
 from mfu_operator.ports import MOST_POINTS
 from mfu_operator.runtime.wiring import fleet_of
@@ -33,9 +34,6 @@ from mfu_operator.settings import from_environment
 _SIGNALS = {"mfu": Signal.MFU, "throughput": Signal.THROUGHPUT, "step-time": Signal.STEP_TIME}
 _EVENTS = ("Regressed", "Confirmed", "Recovered", "NoData")
 """What the JSON's events may be; spans that were not comparable are in its summary."""
-
-_FINEST_S = 15.0
-"""A finer step would read most samples more than once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +124,14 @@ def _strongest(spec: BaselineSpec) -> Signal:
 
 
 def _from_prometheus(spec: BaselineSpec, asked: Asked, span_s: float) -> History:
-    metrics = opened(spec, fleet_of(from_environment()), asked)
+    """As often as the operator would have read it, in as many queries as that takes."""
+    settings = from_environment()
+    metrics = opened(spec, fleet_of(settings), asked)
     now_s = time.time()
-    step_s = max(_FINEST_S, span_s / MOST_POINTS)
-    readings = metrics.history([spec.workload], now_s - span_s, now_s, step_s).get(spec.workload, ())
+    readings: list[Reading] = []
+    for start_s, end_s in _portions(now_s - span_s, now_s, settings.sweep_interval_s * MOST_POINTS):
+        found = metrics.history([spec.workload], start_s, end_s, settings.sweep_interval_s).get(spec.workload, ())
+        readings += [reading for reading in found if not readings or reading.time_s > readings[-1].time_s]
     if not readings:
         raise Unreadable(
             "NoSeries",
@@ -137,6 +139,12 @@ def _from_prometheus(spec: BaselineSpec, asked: Asked, span_s: float) -> History
             "`kubectl mfu doctor` shows each query",
         )
     return History(tuple(with_mfu(reading, spec) for reading in readings), dated=True)
+
+
+def _portions(start_s: float, end_s: float, most_s: float) -> Iterator[tuple[float, float]]:
+    while start_s < end_s:
+        yield start_s, min(start_s + most_s, end_s)
+        start_s += most_s
 
 
 def _told(spec: BaselineSpec, history: History, signal: Signal, recorded_s: float | None) -> Story:

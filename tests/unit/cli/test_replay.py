@@ -1,12 +1,15 @@
 import json
 import math
 import struct
+import time
 import xml.etree.ElementTree as ElementTree
 import zlib
+from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
 from pathlib import Path
 from typing import ClassVar
+from urllib.parse import parse_qs
 
 import jsonschema
 import pytest
@@ -411,6 +414,47 @@ class _Api(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         """Nobody reads it."""
+
+
+class _LongHistory(_Api):
+    """A Prometheus of one job, whose gauge fell by a tenth an hour before `now_s`; it answers at most 11,000 points."""
+
+    now_s: ClassVar[float] = 0.0
+
+    def do_POST(self) -> None:
+        """A range query."""
+        asked = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
+        start_s, end_s, step_s = (float(asked[name][0]) for name in ("start", "end", "step"))
+        points = int((end_s - start_s) / step_s) + 1
+        if points > 11_000:
+            self.send_error(400, "exceeded maximum resolution of 11,000 points per timeseries")
+            return
+        times = [start_s + index * step_s for index in range(points)]
+        values = [[time_s, str(self._value(asked["query"][0], time_s))] for time_s in times]
+        labels = {"namespace": "default", "job_name": "gpt", "pod": "gpt-abc"}
+        result = [{"metric": labels, "values": values}] if "mfu_probe_mfu_ratio" in asked["query"][0] else []
+        body = json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result}}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def _value(self, query: str, time_s: float) -> float:
+        if query.startswith("timestamp("):
+            return time_s
+        return 0.46 if time_s < self.now_s - 3600 else 0.414
+
+
+def test_a_history_of_more_points_than_a_query_may_have_is_read_as_often_as_the_operator_would_have_read_it(
+    manifest: Path,
+) -> None:
+    _LongHistory.now_s = time.time()
+    with running(ThreadingHTTPServer(("127.0.0.1", 0), _LongHistory)) as port:
+        address = f"http://127.0.0.1:{port}"
+        told = json.loads(ran("--baseline", manifest, "--prometheus", address, "--since", "4d", "-o", "json"))
+    assert told["summary"]["readings"] == pytest.approx(4 * 2880, abs=5)
+    regressed = datetime.fromisoformat(told["events"][0]["time"]).timestamp()
+    assert regressed - (_LongHistory.now_s - 3600) == pytest.approx(11 * 60, abs=61)
 
 
 @pytest.mark.parametrize(
