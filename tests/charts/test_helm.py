@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.cluster.state import cache_dir
 from tests.cluster.toolchain import go_binaries
+from tests.support.built import built
 
 CHART = Path(__file__).parents[2] / "charts" / "mfu-operator"
 EVERYTHING = {
@@ -33,14 +32,7 @@ EVERYTHING = {
 Objects = Sequence[Mapping[str, Any]]
 
 
-def _built(module: str, program: str) -> Path | None:
-    """What was built before, or is on PATH; None where it would have to be compiled."""
-    built = sorted(cache_dir().glob(f"bin/{module}-*/{program}"), key=lambda path: path.stat().st_mtime)
-    found = shutil.which(program)
-    return built[-1] if built else Path(found) if found else None
-
-
-HELM, PROMTOOL = _built("helm", "helm"), _built("prometheus", "promtool")
+HELM, PROMTOOL = built("helm", "helm"), built("prometheus", "promtool")
 pytestmark = [] if HELM and PROMTOOL else [pytest.mark.cluster]
 """Where they are not built yet, the tests wait for the cluster's programs, which are compiled with it."""
 

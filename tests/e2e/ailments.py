@@ -3,17 +3,13 @@
 Two baselines watch it: one reads the operator's Prometheus, the other the pods' own metrics pages.
 """
 
-import os
-import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from tests.cluster.process import output_of
-from tests.demo.environment import ROOT
 from tests.demo.scenario import JOB, Scenario
-from tests.e2e.stories import PATIENCE_S, TRAINER, QuietJob, Seen
+from tests.e2e.stories import PATIENCE_S, TRAINER, QuietJob, Seen, kubectl_mfu
 
 Status = Mapping[str, Any]
 
@@ -58,8 +54,8 @@ def ailing_job(quiet: QuietJob, until_the_operator_stays: Callable[[], object]) 
 
     until_the_operator_stays()
     healthy = told("a healthy verdict", is_well)
-    doctor_of_prometheus = doctor(scenario, f"--prometheus={scenario.environment.prometheus.url}")
-    doctor_of_pages = doctor(pages)
+    doctor_of_prometheus = kubectl_mfu(scenario, "doctor", f"--prometheus={scenario.environment.prometheus.url}")
+    doctor_of_pages = kubectl_mfu(pages, "doctor")
     signal_a_loader_worker(scenario, "STOP")
     hung = told("the hang", hangs)
     signal_a_loader_worker(scenario, "CONT")
@@ -130,14 +126,3 @@ def signal_a_loader_worker(scenario: Scenario, name: str) -> None:
     scenario.environment.kubectl.run(
         "exec", pod, f"--namespace={scenario.namespace}", container, "--", "sh", "-c", command
     )
-
-
-def doctor(scenario: Scenario, *options: str) -> str:
-    """What `kubectl mfu doctor` of the baseline prints on this machine, outside the cluster."""
-    command = [sys.executable, "-m", "mfu_operator", "doctor", scenario.baseline, f"--namespace={scenario.namespace}"]
-    environment = {
-        "KUBECONFIG": str(scenario.environment.cluster.kubeconfig),
-        "PATH": os.environ["PATH"],
-        "PYTHONPATH": str(ROOT / "operator"),
-    }
-    return output_of([*command, *options], env=environment)

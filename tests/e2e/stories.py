@@ -1,13 +1,15 @@
 """The stories that the end-to-end tests look at: side by side on one cluster, each in a namespace of its own."""
 
 import json
+import os
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from tests.cluster.layout import NODE_NAME
-from tests.cluster.process import await_condition
-from tests.demo.environment import OPERATOR_NAMESPACE, Environment
+from tests.cluster.process import await_condition, output_of
+from tests.demo.environment import OPERATOR_NAMESPACE, ROOT, Environment
 from tests.demo.scenario import Scenario
 from tests.demo.story import Story, has_diagnosis, has_incident, is_settled, tell
 
@@ -49,6 +51,10 @@ class MainJob(Seen):
     deposed: str = ""
     trainer_before_profile: tuple[str, ...] = ()
     trainer_after_profile: tuple[str, ...] = ()
+    table: str = ""
+    described: str = ""
+    told: str = ""
+    explained: str = ""
     branch_config: str = ""
     pull_request: Mapping[str, Any] = field(default_factory=dict)
 
@@ -64,10 +70,15 @@ def main_job(environment: Environment, after_the_deposition: Callable[[], None])
         seen.deposed = depose(environment)
         after_the_deposition()
 
-    def after_profile() -> None:
+    def once_proposed() -> None:
         seen.trainer_after_profile = _trainers(scenario)
+        scenario.await_event("Proposed", timeout_s=60)
+        baseline = ("tb", scenario.baseline, f"--namespace={scenario.namespace}")
+        seen.table = environment.kubectl.run("get", *baseline)
+        seen.described = environment.kubectl.run("describe", *baseline)
+        seen.told, seen.explained = (kubectl_mfu(scenario, command) for command in ("status", "explain"))
 
-    story = tell(scenario, {"regressed": in_the_middle, "proposed": after_profile})
+    story = tell(scenario, {"regressed": in_the_middle, "proposed": once_proposed})
     seen.story = story
     seen.look()
     seen.pull_request = scenario.pull_request(int(story.pull_request["number"]))
@@ -248,6 +259,17 @@ def _is(kind: str, reason: str) -> Callable[[Mapping[str, Any]], bool]:
         (kind, "True", reason)
         in [(each["type"], each["status"], each["reason"]) for each in status.get("conditions", [])]
     )
+
+
+def kubectl_mfu(scenario: Scenario, command: str, *options: str) -> str:
+    """What a command of `kubectl mfu` about the baseline prints on this machine, outside the cluster."""
+    argv = [sys.executable, "-m", "mfu_operator", command, scenario.baseline, f"--namespace={scenario.namespace}"]
+    environment = {
+        "KUBECONFIG": str(scenario.environment.cluster.kubeconfig),
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": str(ROOT / "operator"),
+    }
+    return output_of([*argv, *options], env=environment)
 
 
 def depose(environment: Environment) -> str:

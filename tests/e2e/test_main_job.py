@@ -35,9 +35,10 @@ def test_one_job_profiles_the_incident_whatever_happens_to_the_operator(main: Ma
     by_subject: dict[str, list[str]] = {}
     for job in main.jobs:
         by_subject.setdefault(job["metadata"]["labels"]["mfu-operator.io/incident"], []).append(job["metadata"]["name"])
-    attempts = [int(name.rpartition("-a")[2]) for name in sorted(by_subject[incident["id"]])]
-    assert attempts == list(range(1, incident["profile"]["attempt"] + 1)), main.messages
-    assert {subject for subject in by_subject if subject.endswith("-healthy")}
+    [healthy] = [subject for subject in by_subject if subject.endswith("-healthy")]
+    for subject, profile in ((incident["id"], incident["profile"]), (healthy, main.status["healthyProfile"])):
+        attempts = [int(name.rpartition("-a")[2]) for name in sorted(by_subject[subject])]
+        assert attempts == list(range(1, profile["attempt"] + 1)), main.messages
 
 
 def test_the_account_of_a_profile_covers_enough_steps_and_sums_to_the_step(main: MainJob) -> None:
@@ -80,6 +81,46 @@ def test_the_suspect_is_the_commit_that_did_it_and_not_the_newest(main: MainJob)
     assert suspect["sha"] == main.story.commits.guilty
     assert suspect["sha"] != main.story.commits.elsewhere
     assert suspect["candidates"] == 3
+
+
+def test_the_last_known_good_is_a_revision_before_it_with_its_images_digest(main: MainJob) -> None:
+    assert main.story is not None and main.story.commits is not None
+    known = main.story.proposed["knownGood"]
+    assert known["revision"] not in (
+        main.story.commits.guilty,
+        main.story.commits.same_path,
+        main.story.commits.elsewhere,
+    )
+    assert known["revision"] == main.story.proposed["incident"]["goodRevision"]
+    [image] = known["images"]
+    assert re.search(r"demo-workload@sha256:[0-9a-f]{64}$", image)
+
+
+def test_kubectl_get_shows_it_at_a_glance(main: MainJob) -> None:
+    header, row = main.table.splitlines()
+    names = re.split(r"\s{2,}", header.strip())
+    assert names == [
+        "NAME", "MODEL", "MFU", "BASELINE", "CHANGE", "VERDICT", "BOTTLENECK", "PULL REQUEST", "AGE",
+    ]  # fmt: skip
+    shown = dict(zip(names, re.split(r"\s{2,}", row.strip()), strict=True))
+    proposal = main.story.proposed["incident"]["proposal"] if main.story is not None else {}
+    assert (shown["MODEL"], shown["BOTTLENECK"]) == ("demo-gpt", "InputStarved")
+    assert shown["CHANGE"].startswith("−") and shown["PULL REQUEST"] == f"{proposal['url']} (Open)"
+
+
+def test_kubectl_describe_tells_the_story(main: MainJob) -> None:
+    _, _, events = main.described.partition("\nEvents:")
+    assert "InputStarved" in main.described
+    for reason in ("BaselineRecorded", "Regressed", "Profiled", "Diagnosed", "Suspected", "Proposed"):
+        assert re.search(rf"\b{reason}\b", events), reason
+
+
+def test_the_command_line_tells_and_explains_it(main: MainJob) -> None:
+    assert main.story is not None and main.story.commits is not None
+    assert f"suspect {main.story.commits.guilty[:12]}" in main.told
+    assert "InputStarved / DataLoaderWorkers" in main.told and "last known good" in main.told
+    assert re.search(r"waiting for input +\d.*%.*\+\d", main.explained), "now, its share, and against the baseline"
+    assert "restore the number of data loader workers" in main.explained
 
 
 def test_one_pull_request_on_one_branch_in_spite_of_two_replicas_and_a_killed_leader(main: MainJob) -> None:
