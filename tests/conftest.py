@@ -5,12 +5,17 @@ from collections.abc import Callable, Iterator
 from subprocess import CompletedProcess
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.cluster import preflight
 from tests.cluster.cluster import Cluster
 from tests.cluster.web import unproxied
 from tests.demo.environment import Environment, bring_up, take_down
 from tests.demo.story import NAMESPACE as DEMO
+
+settings.register_profile("patient", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
+"""Properties are about values: how long one takes is the machine's matter."""
 
 NAMESPACES = ("main-job", "quiet-job", "careful-job", "hindered-job", "trouble")
 """Where the end-to-end tests put baselines."""
