@@ -9,6 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+_KILLED_S = 60.0
+"""A killed process ends as soon as the machine has time for it; its ports are free only then."""
 _STARTTIME_FIELD = 19
 _STATE_FIELD = 0
 
@@ -126,7 +128,7 @@ class Process:
         """End the recorded process: SIGTERM, and SIGKILL where it has not ended within ``timeout_s``."""
         identity = self._identity()
         if identity is not None and not self._ended_after(identity, signal.SIGTERM, timeout_s):
-            self._ended_after(identity, signal.SIGKILL, timeout_s)
+            self._ended_after(identity, signal.SIGKILL, _KILLED_S)
         self._pid_file.unlink(missing_ok=True)
 
     def log_tail(self, lines: int = 20) -> str:

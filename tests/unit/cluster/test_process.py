@@ -71,14 +71,14 @@ def test_an_identity_survives_being_written_down() -> None:
 
 def test_a_zombie_is_not_alive() -> None:
     child = subprocess.Popen(["true"])
-    await_condition("the child's end", lambda: Identity.of(child.pid) is None, timeout_s=10, interval_s=0.01)
+    await_condition("the child's end", lambda: Identity.of(child.pid) is None, timeout_s=60, interval_s=0.01)
     child.wait()
 
 
 def test_a_process_that_ignores_the_polite_request_is_killed(tmp_path: Path) -> None:
     process = Process("stubborn", ["sh", "-c", "trap '' TERM; echo deaf; while :; do sleep 60; done"], state=tmp_path)
     process.start()
-    process.await_ready("its word", lambda: "deaf" in process.log_tail(), timeout_s=10, interval_s=0.01)
+    process.await_ready("its word", lambda: "deaf" in process.log_tail(), timeout_s=60, interval_s=0.01)
     process.stop(timeout_s=0.05)
     assert not process.running()
 
@@ -87,7 +87,7 @@ def test_a_process_that_ends_while_awaited_says_its_last_words(tmp_path: Path) -
     process = Process("brief", ["sh", "-c", "echo no such flag; exit 1"], state=tmp_path)
     with pytest.raises(NotReady, match=r"brief ended [\w ]+:\nno such flag"):
         process.start()
-        process.await_ready("its port", lambda: "no such flag" in process.log_tail() and False, timeout_s=10)
+        process.await_ready("its port", lambda: "no such flag" in process.log_tail() and False, timeout_s=60)
 
 
 def test_taking_down_ends_whatever_is_recorded(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ class Slow(MetricsDouble):
 
 def test_sources_that_answer_slowly_hold_up_no_other_and_are_asked_one_thing_at_a_time(bench: Bench) -> None:
     slow = {f"http://slow-{place}": Slow() for place in range(5)}
-    bench.sweep = Sweep(SourcesDouble(bench.metrics, slow), lambda: bench.now_s, 0.2)
+    bench.sweep = Sweep(SourcesDouble(bench.metrics, slow), lambda: bench.now_s, 1.0)
     for address in slow:
         bench.sweep.register(address, replace(SPEC, metrics=MetricsSource(address=address)), BASELINE)
     bench.sweep.register("uid", SPEC, BASELINE)
@@ -84,7 +84,7 @@ def test_sources_that_answer_slowly_hold_up_no_other_and_are_asked_one_thing_at_
     finally:
         for source in slow.values():
             source.let.set()
-    await_condition("the slow ones are read again", lambda: read_again(bench, slow), timeout_s=20)
+    await_condition("the slow ones are read again", lambda: read_again(bench, slow), timeout_s=60)
     problems = [bench.sweep.source_problem(address) for address in slow]
     assert [problem.reason if problem else None for problem in problems] == ["NoSeries"] * 5
 
@@ -105,7 +105,7 @@ class Together(MetricsDouble):
         with Together.lock:
             Together.now += 1
             Together.most = max(Together.most, Together.now)
-        Together.met.wait(20)
+        Together.met.wait(60)
         with Together.lock:
             Together.now -= 1
         return {}
