@@ -1,7 +1,7 @@
 """`kubectl mfu doctor`: for each signal of a baseline, which query is sent, what comes back, and what to change."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -84,13 +84,19 @@ def _ask_prometheus(spec: BaselineSpec, fleet: MetricsSource, asked: Asked) -> t
     _head(spec, fleet, metrics.address)
     now_s = time.time()
     found = examined(metrics, spec, now_s)
-    if metrics.ahead_s:
-        print(
-            f"→ the server's clock is {duration(abs(metrics.ahead_s))} {_ahead(metrics.ahead_s)}: that is allowed for"
-        )
+    for note in of_the_server(metrics):
+        print(f"→ {note}")
     if not any(finding.ok for finding in found):
         return found, ()
     return found, metrics.latest([spec.workload], now_s).get(spec.workload, ())
+
+
+def of_the_server(metrics: PrometheusMetrics) -> Iterator[str]:
+    """What its answers told about the server itself."""
+    if metrics.ahead_s:
+        yield f"the server's clock is {duration(abs(metrics.ahead_s))} {_ahead(metrics.ahead_s)}: that is allowed for"
+    if metrics.lacking is not None:
+        yield f"the server answers without a part of its data, which may be this job's: {metrics.lacking}"
 
 
 def _ahead(seconds: float) -> str:

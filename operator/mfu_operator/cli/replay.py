@@ -132,6 +132,8 @@ def _from_prometheus(spec: BaselineSpec, asked: Asked, span_s: float) -> History
     for start_s, end_s in _portions(now_s - span_s, now_s, settings.sweep_interval_s * MOST_POINTS):
         found = metrics.history([spec.workload], start_s, end_s, settings.sweep_interval_s).get(spec.workload, ())
         readings += [reading for reading in found if not readings or reading.time_s > readings[-1].time_s]
+    if metrics.lacking is not None:
+        click.echo(f"{metrics.address} answers without a part of its data: {metrics.lacking}", err=True)
     if not readings:
         raise Unreadable(
             "NoSeries",

@@ -51,7 +51,7 @@ def prometheus_options(about: str) -> Callable[[Callable[..., None]], Callable[.
             click.option("--credentials", metavar="FOLDER", type=folder,
                          help="Its files are sent to the Prometheus, named as in its Secrets: token, or username and "
                               "password; ca.crt; tls.crt and tls.key."),
-            click.option("--tenant", help="X-Scope-OrgID of a Mimir or Cortex; default: the baseline's."),
+            click.option("--tenant", help="of a Mimir, Cortex or Thanos; default: the baseline's."),
             click.option("--prometheus", metavar="URL", help=f"{about} Bearer token: {TOKEN_VARIABLE}."),
         ):  # fmt: skip
             with_asked = option(with_asked)

@@ -11,6 +11,7 @@ from mfu_operator.model.baseline import WorkloadRef
 from mfu_operator.model.series import HardwareReading
 from mfu_operator.ports import Metrics
 from mfu_operator.runtime.round import Round
+from mfu_operator.runtime.silence import absence
 from mfu_operator.runtime.watched import Watched, workloads
 
 log = logging.getLogger(__name__)
@@ -62,11 +63,13 @@ def look_at_hardware(source: Metrics, swept: Round) -> None:
 def _note_usual(
     baselines: Sequence[Watched], found: Mapping[WorkloadRef, tuple[HardwareReading, ...]] | None, lock: Lock
 ) -> None:
-    """`found` None: it could not be asked for, so nothing is usual yet."""
+    """`found` None: it could not be asked for, so nothing is usual yet. Nor is it where the answer may lack it."""
     if found is None:
         return
     with lock:
         for one in baselines:
+            if one.workload not in found and absence(one) is not None:
+                continue
             one.usual_hardware = merged(one.usual_hardware or (), found.get(one.workload, ()))
 
 

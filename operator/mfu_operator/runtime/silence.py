@@ -23,17 +23,18 @@ def silence(watched: Watched, now_s: float) -> MfuError | None:
     """What keeps a source that answers from telling of this job; None where it does, or where a run merely ended."""
     reading = watched.latest
     if reading is None:
-        return _absence(watched) or _no_series(watched.spec)
+        return absence(watched) or _no_series(watched.spec)
     if now_s - reading.time_s >= _SILENT_S:
-        absence = _absence(watched)
-        if absence is not None and not isinstance(absence, Wait):
-            return absence
+        reason = absence(watched)
+        if reason is not None and not isinstance(reason, Wait):
+            return reason
     if watched.baseline is None or watched.baseline.level.mfu is None:
         return None
     return mfu_problem(watched.spec, reading)
 
 
-def _absence(watched: Watched) -> MfuError | None:
+def absence(watched: Watched) -> MfuError | None:
+    """What its source knows of why a workload was missing from the last answers; None where it knows of nothing."""
     source = watched.source
     return source.absence(watched.workload) if isinstance(source, ExplainingSource) else None
 

@@ -20,11 +20,20 @@ def test_equal_arguments_open_the_same_source() -> None:
     assert sources.open(MetricsSource(), None) is not sources.open(MetricsSource(tenant="b"), None)
 
 
-def test_credentials_and_tenant_travel_in_headers() -> None:
+@pytest.mark.parametrize("header", ["X-Scope-OrgID", "THANOS-TENANT"])
+def test_the_tenant_travels_in_the_header_of_whoever_is_asked(header: str) -> None:
+    sent: list[httpx.Request] = []
+    opened(answers(mfu_only([]), sent), MetricsSource(tenant="team")).latest([JOB], 1.0)
+    assert sent[0].headers[header] == "team"
+    sent.clear()
+    opened(answers(mfu_only([]), sent)).latest([JOB], 1.0)
+    assert header not in sent[0].headers
+
+
+def test_credentials_travel_in_headers() -> None:
     sent: list[httpx.Request] = []
     opened(answers(mfu_only([]), sent), MetricsSource(tenant="team"), Credentials(password="t")).latest([JOB], 1.0)
     assert sent[0].headers["authorization"] == "Bearer t"
-    assert sent[0].headers["x-scope-orgid"] == "team"
     sent.clear()
     opened(answers(mfu_only([]), sent), None, Credentials("u", "p")).latest([JOB], 1.0)
     assert sent[0].headers["authorization"].startswith("Basic ")

@@ -9,7 +9,7 @@ import pytest
 from mfu_operator.adapters.pod_targets import Target
 from mfu_operator.adapters.prometheus import PrometheusMetrics, PrometheusSources
 from mfu_operator.adapters.scrape import PodMetrics, PodSources
-from mfu_operator.cli.doctor import examined, overall
+from mfu_operator.cli.doctor import examined, of_the_server, overall
 from mfu_operator.cli.doctor_pods import examined_pods
 from mfu_operator.cli.findings import Finding
 from mfu_operator.cli.source import Asked, opened
@@ -73,6 +73,20 @@ def test_a_source_that_refuses_is_asked_once() -> None:
     found = findings(lambda promql: [], status=403)
     assert list(found) == ["mfu"]
     assert found["mfu"].told == "PrometheusRefused"
+
+
+def test_an_answer_without_a_part_of_its_data_is_told() -> None:
+    down = 'fetch series for {cluster="y"}: connection refused'
+
+    def handle(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, json={"status": "success", "data": {"result": []}, "warnings": [down]})
+
+    metrics = PrometheusSources(FLEET, None, httpx.MockTransport(handle)).open(MetricsSource(), None)
+    assert isinstance(metrics, PrometheusMetrics)
+    examined(metrics, SPEC, 1000.0)
+    assert list(of_the_server(metrics)) == [
+        f"the server answers without a part of its data, which may be this job's: {down}"
+    ]
 
 
 def test_memory_and_losses_are_one_line_that_says_what_is_not_watched() -> None:

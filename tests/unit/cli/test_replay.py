@@ -397,11 +397,13 @@ class _Api(BaseHTTPRequestHandler):
     """A Prometheus API without any series, which notes what it was shown."""
 
     seen: ClassVar[list[tuple[str | None, str | None]]] = []
+    beside = ""
 
     def do_GET(self) -> None:
         """Answer any query with nothing."""
         self.seen.append((self.headers.get("Authorization"), self.headers.get("X-Scope-OrgID")))
-        body = b'{"status": "success", "data": {"resultType": "matrix", "result": []}}'
+        answer = f'{{"status": "success", "data": {{"resultType": "matrix", "result": []}}{self.beside}}}'
+        body = answer.encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
@@ -492,6 +494,24 @@ def test_a_prometheus_is_shown_the_tenant_and_what_the_folder_or_the_environment
             folder,
         )
     assert set(_Api.seen) == {(sent, "team-a")}
+
+
+class _InPart(_Api):
+    """It cannot reach a part of its data."""
+
+    beside = ', "warnings": ["fetch series for {}: connection refused"]'
+
+
+def test_a_history_without_a_part_of_its_data_is_told_beside_the_story(
+    manifest: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with running(ThreadingHTTPServer(("127.0.0.1", 0), _InPart)) as port:
+        source = f"http://127.0.0.1:{port}"
+        with pytest.raises(MfuError, match="has no series"):
+            replay_command.main(["--baseline", str(manifest), "--prometheus", source], standalone_mode=False)
+    told = capsys.readouterr()
+    assert f"{source} answers without a part of its data: fetch series for {{}}: connection refused" in told.err
+    assert told.out == ""
 
 
 def test_credentials_and_a_file_are_not_for_each_other(tmp_path: Path, manifest: Path) -> None:

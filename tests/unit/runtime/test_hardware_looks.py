@@ -142,6 +142,46 @@ def test_a_look_back_that_failed_is_made_again_and_an_old_error_stays_an_old_one
     assert causes(bench) == []
 
 
+class InPart(WithHardware):
+    """A source that answers without a part of its data for some sweeps: nothing of the GPUs is in it."""
+
+    whole = False
+
+    def hardware(
+        self, workloads: Sequence[WorkloadRef], now_s: float
+    ) -> Mapping[WorkloadRef, tuple[HardwareReading, ...]]:
+        found = super().hardware(workloads, now_s)
+        return found if self.whole else {}
+
+    def absence(self, workload: WorkloadRef) -> Retry | None:
+        return None if self.whole else Retry("PrometheusIncomplete", "a store is down")
+
+
+def test_what_an_answer_lacks_is_not_taken_for_hardware_that_nobody_measures(bench: Bench) -> None:
+    """An old error is none of this loss'; had "nothing known" been usual, it could not be told from a new one."""
+    hardware = InPart()
+    hardware.xid = 79
+    bench.read_from(hardware)
+    bench.run(30, loss=0.1, swept=False)
+    bench.sweep.register("uid", SPEC, BASELINE, incident_since_s=bench.now_s - 1500)
+    bench.sweep.run_once()
+    assert not bench.sweep.filled("uid")
+    hardware.whole = True
+    bench.sweep.run_once()
+    assert bench.sweep.filled("uid")
+    assert causes(bench) == []
+
+
+def test_hardware_that_no_whole_answer_holds_is_not_looked_back_upon_again(bench: Bench) -> None:
+    hardware = InPart()
+    bench.read_from(hardware)
+    bench.run(30, loss=0.1, swept=False)
+    bench.sweep.register("uid", SPEC, BASELINE, incident_since_s=bench.now_s - 1500)
+    for _ in range(10):
+        bench.sweep.run_once()
+    assert bench.sweep.filled("uid")
+
+
 def test_an_incident_that_recovered_while_the_operator_was_away_is_ruled_on(
     bench: Bench, hardware: WithHardware
 ) -> None:

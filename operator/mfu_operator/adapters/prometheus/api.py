@@ -28,10 +28,22 @@ LARGEST_ANSWER = 256 * 2**20
 CLOCKS_APART_S = 30.0
 """Its clock and ours may differ by the seconds that an answer takes; beyond it, its times are not ours."""
 
-_TENANT_HEADER = "X-Scope-OrgID"
-"""Of Mimir and Cortex: https://grafana.com/docs/mimir/latest/manage/secure/authentication-and-authorization/"""
+_TENANT_HEADERS = ("X-Scope-OrgID", "THANOS-TENANT")
+"""Of Mimir and Cortex: https://grafana.com/docs/mimir/latest/manage/secure/authentication-and-authorization/ and of
+Thanos: https://thanos.io/tip/operating/multi-tenancy.md/"""
 
 _TOO_LONG = (httpx.codes.REQUEST_ENTITY_TOO_LARGE, httpx.codes.REQUEST_URI_TOO_LONG)
+
+_EVALUATION_FAILED = "execution"
+"""The type of an error in a query that was understood: https://prometheus.io/docs/prometheus/latest/querying/api/.
+Thanos gives it where a store is down and partial answers are refused."""
+
+_TOO_MUCH = ("too many samples", "err-mimir-max-")
+"""In the words of an evaluation that failed at a limit of one query: of Prometheus and Thanos, and of Mimir
+(https://grafana.com/docs/mimir/latest/manage/mimir-runbooks/#errors-catalog)."""
+
+_ON_THE_QUERY = "PromQL "
+"""Begins what is said of a query and not of the data: "PromQL info: …", "PromQL warning: …"."""
 
 _MOST_ERROR_TEXT = 200
 """Of the server's own words, in a condition's message."""
@@ -59,7 +71,22 @@ class _Answer(msgspec.Struct):
 
     status: str = ""
     error: str = "no explanation"
+    error_type: str = msgspec.field(name="errorType", default="")
     data: _Data | None = None
+    warnings: list[str] | None = None
+    is_partial: bool = msgspec.field(name="isPartial", default=False)
+
+    def lacking(self) -> str | None:
+        """What part of its data a server could not reach, in its own words: warnings of Thanos, and of Prometheus with
+        remote storage; `isPartial` of VictoriaMetrics' cluster. None where the answer is whole."""
+        warnings = [each for each in self.warnings or () if not each.startswith(_ON_THE_QUERY)]
+        if warnings:
+            return warnings[0][:_MOST_ERROR_TEXT]
+        return "it calls its answer partial" if self.is_partial else None
+
+    def is_too_much(self) -> bool:
+        """Whether less could be asked for at once."""
+        return self.error_type == _EVALUATION_FAILED and any(words in self.error for words in _TOO_MUCH)
 
 
 _DECODER = msgspec.json.Decoder(_Answer)
@@ -95,10 +122,12 @@ class PrometheusApi:
         self.address = address.rstrip("/")
         self.ahead_s = 0.0
         """How far the server's clock is ahead of ours, where that is more than an answer takes; learnt from answers."""
+        self.lacking: str | None = None
+        """What part of its data the server could not reach for some answer since this was None, in its own words."""
         self._clock = clock
         self._deadline_s = deadline_s
         self._largest = largest
-        headers = {_TENANT_HEADER: tenant} if tenant else {}
+        headers = dict.fromkeys(_TENANT_HEADERS, tenant) if tenant else {}
         auth = None
         if credentials and credentials.password and credentials.username:
             auth = httpx.BasicAuth(credentials.username, credentials.password)
@@ -119,7 +148,10 @@ class PrometheusApi:
         return f"{time_s + self.ahead_s:.3f}"
 
     def rows(self, path: str, form: Mapping[str, str]) -> list[Row]:
-        """The result rows of a query. Raises Retry, or Stall for a query that Prometheus cannot understand."""
+        """The result rows of a query, though some of the data could not be reached (`lacking`).
+
+        Raises Retry, or Stall for a query that the server cannot understand, or that is too much for it.
+        """
         response, body = self._answer_to(path, form)
         self._note_clock(response)
         if response.status_code in (401, 403):
@@ -132,7 +164,9 @@ class PrometheusApi:
             told = f"{self.address} answered {response.status_code} to a query of {len(form['query'])} bytes"
             raise _rejected(f"{told}: let it, or the proxy before it, take longer requests")
         answer = self._decoded(response, body)
-        if response.status_code in (400, 422):
+        if answer.is_too_much():
+            raise _rejected(f"{self.address} answered {answer.error[:_MOST_ERROR_TEXT]}: let it load more")
+        if response.status_code in (400, 422) and answer.error_type != _EVALUATION_FAILED:
             told = f"{self.address} rejected a query: {answer.error[:_MOST_ERROR_TEXT]}"
             raise _rejected(f"{told}: check metrics.names")
         if response.status_code != httpx.codes.OK or answer.status != "success" or answer.data is None:
@@ -140,6 +174,7 @@ class PrometheusApi:
                 "PrometheusUnavailable",
                 f"{self.address} answered {response.status_code}: {answer.error[:_MOST_ERROR_TEXT]}",
             )
+        self.lacking = answer.lacking() or self.lacking
         return answer.data.result
 
     def _answer_to(self, path: str, form: Mapping[str, str]) -> tuple[httpx.Response, bytes]:

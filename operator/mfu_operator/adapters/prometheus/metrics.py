@@ -17,6 +17,7 @@ from mfu_operator.adapters.prometheus.portions import Portions, Query
 from mfu_operator.adapters.prometheus.selectors import alternatives, by_prefix, matcher, owners
 from mfu_operator.detect.samples import SCRAPED_AT, Assembly
 from mfu_operator.detect.vital_samples import VitalAssembly
+from mfu_operator.errors import MfuError, Retry
 from mfu_operator.model.baseline import WorkloadRef
 from mfu_operator.model.series import HardwareReading, Reading
 from mfu_operator.model.vitals import Vitals
@@ -51,6 +52,7 @@ class PrometheusMetrics:
         self.names = names
         self._api = PrometheusApi(address, credentials, tenant, transport, clock)
         self._portions = Portions(self._api)
+        self._lacking: str | None = None
 
     @property
     def address(self) -> str:
@@ -62,9 +64,27 @@ class PrometheusMetrics:
         """How far the server's clock is ahead of ours, where that is more than an answer takes; learnt from answers."""
         return self._api.ahead_s
 
+    @property
+    def lacking(self) -> str | None:
+        """What part of its data the server could not reach since the last `latest` began, in its own words."""
+        return self._api.lacking
+
     def latest(self, workloads: Sequence[WorkloadRef], now_s: float) -> Mapping[WorkloadRef, tuple[Reading, ...]]:
         """One reading per workload, at its scrape's own time. Raises Retry, or Stall where a query is refused."""
-        return self._read(workloads, CHUNK, INSTANT, lambda: {"time": self._api.there(now_s)})
+        self._api.lacking = None
+        found = self._read(workloads, CHUNK, INSTANT, lambda: {"time": self._api.there(now_s)})
+        self._lacking = self._api.lacking
+        return found
+
+    def absence(self, workload: WorkloadRef) -> MfuError | None:
+        """That `latest` may have had nothing of a workload because the answers were without a part of their data."""
+        if self._lacking is None:
+            return None
+        return Retry(
+            "PrometheusIncomplete",
+            f"{self.address} answers without a part of its data, and with nothing of {workload.kind} "
+            f"{workload.namespace}/{workload.name}: {self._lacking}",
+        )
 
     def history(
         self, workloads: Sequence[WorkloadRef], start_s: float, end_s: float, step_s: float
