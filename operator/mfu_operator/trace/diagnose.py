@@ -97,7 +97,8 @@ def _differential(now: StepAccount, baseline: StepAccount) -> Diagnosis:
     limit = _limit(now, baseline, delta)
     limit = min(limit, _limit_of_largest(now, baseline, delta))
     if growth <= limit:
-        return Diagnosis(None, None, 1.0, (summary, f"less than the {milliseconds(limit)} that counts"), delta_ns=delta)
+        said = (summary, f"less than the {milliseconds(limit)} that counts", *_hidden_by_spread(now, baseline))
+        return Diagnosis(None, None, round(limit / (limit + max(0.0, growth)), 2), said, delta_ns=delta)
     groups = {one: sum(delta[part] for part in parts) for one, parts in GROUPS.items()}
     groups |= _straggling(groups, now, baseline)
     grown = sum(value for value in groups.values() if value > 0) + max(0.0, delta["idleUnknown"])
@@ -242,6 +243,14 @@ def _limit_of_largest(now: StepAccount, baseline: StepAccount, delta: Mapping[st
 def _least(now: StepAccount, baseline: StepAccount) -> float:
     few = min(now.count, baseline.count) < FEWEST_STEPS
     return (LEAST_OF_FEW if few else LEAST_GROWTH) * baseline.mean_ns
+
+
+def _hidden_by_spread(now: StepAccount, baseline: StepAccount) -> tuple[str, ...]:
+    """Growth that would count, were the steps more alike."""
+    if now.mean_ns - baseline.mean_ns <= _least(now, baseline):
+        return ()
+    spreads = f"{milliseconds(now.std_ns)} now and {milliseconds(baseline.std_ns)} in the baseline"
+    return (f"steps vary by {spreads}: more of them would tell",)
 
 
 def _error(now: StepAccount, baseline: StepAccount, spread: float, of_baseline: float) -> float:

@@ -33,6 +33,58 @@ def test_growth_within_the_spread_of_the_steps_is_nothing() -> None:
     assert found.bottleneck is None
 
 
+def test_growth_that_the_spread_hides_is_said_and_nothing_is_less_sure() -> None:
+    hidden = diagnose(account(std_ms=20, compute=66, communication=40, idleInput=2, idleHost=8), HEALTHY)
+    assert hidden.bottleneck is None
+    assert 0.5 <= hidden.confidence < 0.7
+    assert "steps vary by 20.0 ms now and 0.1 ms in the baseline: more of them would tell" in hidden.evidence
+    assert diagnose(HEALTHY, HEALTHY).confidence == 1
+    assert not [said for said in diagnose(HEALTHY, HEALTHY).evidence if "vary" in said]
+
+
+def with_facts(of: StepAccount, **facts: float) -> StepAccount:
+    return replace(of, facts=facts)
+
+
+WAITING = account(compute=50, communication=40, idleInput=2, idleSync=14, idleHost=8)
+
+
+def test_checks_that_each_wait_for_the_device_are_what_waits() -> None:
+    """Anomaly detection: isnan, any and .item() of every gradient. The checks themselves take little time."""
+    healthy = with_facts(HEALTHY, syncCalls=1.0, debugCalls=0.0, debugNs=0.0)
+    found = diagnose(with_facts(WAITING, syncCalls=49.0, debugCalls=48.0, debugNs=0.5 * MS), healthy)
+    assert (found.bottleneck, found.cause) == (Bottleneck.HOST_BOUND, "DebugInstrumentation")
+
+
+def test_one_check_does_not_explain_many_waits() -> None:
+    healthy = with_facts(HEALTHY, syncCalls=1.0, debugCalls=0.0, debugNs=0.0)
+    found = diagnose(with_facts(WAITING, syncCalls=49.0, debugCalls=1.0, debugNs=0.5 * MS), healthy)
+    assert (found.bottleneck, found.cause) == (Bottleneck.HOST_BOUND, "Synchronisation")
+
+
+def with_pointwise(of: StepAccount, *kernels: KernelTotal) -> StepAccount:
+    calls, spent = sum(one.calls for one in kernels), sum(one.total_ns for one in kernels)
+    return replace(of, kernels=kernels, facts={"elementwiseCalls": calls, "elementwiseNs": spent})
+
+
+ADDING = KernelTotal("add", "elementwise", 48, 2 * MS)
+
+
+@pytest.mark.parametrize(
+    ("added", "cause"),
+    [
+        ((KernelTotal("rope", "elementwise", 12, 12 * MS),), "NewKernel"),
+        ((KernelTotal("mul", "elementwise", 48, 7 * MS), KernelTotal("pow", "elementwise", 48, 5 * MS)), "Unfused"),
+    ],
+)
+def test_one_new_kernel_between_elements_is_new_and_several_are_unfused(
+    added: tuple[KernelTotal, ...], cause: str
+) -> None:
+    healthy = with_pointwise(HEALTHY, ADDING)
+    slower = account(compute=62, communication=40, idleInput=2, idleHost=8)
+    assert diagnose(with_pointwise(slower, ADDING, *added), healthy).cause == cause
+
+
 def test_a_faster_step_has_no_bottleneck_though_one_part_grew() -> None:
     assert diagnose(account(compute=30, communication=40, idleInput=12, idleHost=8), HEALTHY).bottleneck is None
 

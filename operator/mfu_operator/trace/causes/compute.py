@@ -19,6 +19,12 @@ MOST = 0.5
 NOTICEABLE = 0.3
 """Of the compute's growth: what takes less than this of it stayed as it was."""
 
+NEARLY_ALL = 0.9
+"""Of what elementwise kernels take longer: a new one that takes this much was not made of parts."""
+
+LONGER = 2.0
+"""Times the mean elementwise kernel: parts of a fused kernel are not longer each than others of their kind."""
+
 REPEATED = (1.02, 2.2)
 """Times the calls of the same forward kernels under recomputation: from some layers once more to all of them."""
 
@@ -134,9 +140,20 @@ def _unfused(case: Case) -> Evidence:
     more = case.more("elementwiseCalls")
     if more < max(3.0, 0.05 * (case.before("elementwiseCalls") or 0.0)) or case.baseline is None:
         return ()
-    if case.more("elementwiseNs") < MOST * case.growth("compute"):
+    if case.more("elementwiseNs") < MOST * case.growth("compute") or _one_alone(case):
         return ()
     return (case.change("elementwise kernels per step", "elementwiseCalls"), case.change("their time", "elementwiseNs"))
+
+
+def _one_alone(case: Case) -> bool:
+    """Whether one kernel that the baseline does not have, longer than its elementwise ones, is nearly all that grew."""
+    calls, spent = case.before("elementwiseCalls") or 0.0, case.before("elementwiseNs") or 0.0
+    known = {one.name for one, _ in _known(case)}
+    added = [one for one in case.now.kernels if one.category == "elementwise" and one.name not in known]
+    longest = max(added, key=lambda one: one.total_ns, default=None)
+    if longest is None or longest.total_ns < NEARLY_ALL * case.more("elementwiseNs"):
+        return False
+    return longest.total_ns * calls > LONGER * spent * longest.calls
 
 
 def _shape(case: Case) -> Evidence:

@@ -7,21 +7,40 @@ from mfu_operator.trace.causes.entry import Cause, Evidence
 NOTICEABLE = 0.3
 """Of the step's growth: checks that take this much are no coincidence."""
 
+SEVERAL = 4
+"""A step: fewer checks are a program's own."""
+
+MOST = 0.5
+"""Of the new waits: as many checks bring most of them."""
+
 
 def _debug(case: Case) -> Evidence:
     if case.baseline is None or case.more("debugCalls") < 1:
         return ()
-    if case.more("debugNs") < NOTICEABLE * (case.now.mean_ns - case.baseline.mean_ns):
+    takes_time = case.more("debugNs") >= NOTICEABLE * (case.now.mean_ns - case.baseline.mean_ns)
+    if not takes_time and not _waited_for(case):
         return ()
-    return (case.change("checks of a debugging aid per step", "debugCalls"), case.change("time in them", "debugNs"))
+    waits = (case.change("blocking synchronisations per step", "syncCalls"),) if _waited_for(case) else ()
+    return (
+        case.change("checks of a debugging aid per step", "debugCalls"),
+        case.change("time in them", "debugNs"),
+        *waits,
+    )
+
+
+def _waited_for(case: Case) -> bool:
+    """Anomaly detection looks at every gradient and waits each time for the device's answer."""
+    waits = case.more("syncCalls")
+    return waits >= SEVERAL and case.more("debugCalls") >= MOST * waits
 
 
 CAUSES = (
     Cause(
         "DebugInstrumentation",
         Bottleneck.HOST_BOUND,
-        needs="ranges, operators or kernels of a debugging aid (anomaly detection, a profiler left on) that take time",
-        contradicted_by="the baseline has as many, or they take little of what the step lost",
+        needs="ranges, operators or kernels of a debugging aid (anomaly detection, a profiler left on) that take time, "
+        "or after each of which the host waits for the device",
+        contradicted_by="the baseline has as many, or they take little of what the step lost and bring no waits",
         evidence=_debug,
         advice=("turn anomaly detection and profilers off",),
         behind=(Bottleneck.HOST_BOUND, Bottleneck.KERNEL_BOUND),
