@@ -261,6 +261,18 @@ def test_an_end_without_a_name_closes_what_began_last(tmp_path: Path) -> None:
     assert (length["data"], length["outer"]) == (1_000, 4_000)
 
 
+def test_the_loaders_own_frames_are_input_and_no_others(tmp_path: Path) -> None:
+    """Where stacks were recorded: workers are started in __iter__, outside the annotation of __next__."""
+    file = KinetoFile()
+    file.range("ProfilerStep#1", 0, 3_000_000)
+    frames = {"torch/utils/data/dataloader.py(434): __iter__": 0, "train.py(20): augment": 1_000_000}
+    for name, start in frames.items():
+        file._event("python_function", name, start, start + 1_000_000, file.process, file.process + 1)
+    file.kernel("gemm", 2_100_000, 2_200_000, file.call("cudaLaunchKernel", 2_000_000, 2_005_000))
+    parts = account(file.write(tmp_path / "t"))[0]
+    assert (parts["idleInput"], parts["idleHost"]) == (1_000_000, 1_000_000)
+
+
 def test_integer_and_float_timestamps_are_the_same_time(tmp_path: Path) -> None:
     whole = account(written(tmp_path / "whole", timed(5_000, 20)))
     assert account(written(tmp_path / "float", timed(5_000.0, 20.0))) == whole

@@ -37,6 +37,10 @@ UNREAD = ("mtia_ccp_events", "hpu_op")
 RANGES = ("user_annotation",)
 HOST_OPS = ("cpu_op", "Operator", "operator")
 PYTHON = ("python_function",)
+LOADER_FRAME = "torch/utils/data/dataloader.py("
+"""The loader's own Python frames, where stacks were recorded: torch.profiler's annotation covers __next__ alone, and
+not the start of workers (__iter__)."""
+
 MEMORY = "cpu_instant_event"
 
 FEWEST_EVENTS = 0.5
@@ -114,6 +118,7 @@ class Columns:
         memory = [event for event in instants if event.cat == MEMORY]
         for numbered in (kinds["ranges"], kinds["host_ops"], python, memory):
             self._count(numbered)
+        kinds["ranges"] += [event for event in python if LOADER_FRAME in event.name]
         self._stacks += len(python)
         self._memory += len(memory)
         self._unread.update(event.cat or "" for event in unread)
