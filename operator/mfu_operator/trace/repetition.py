@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mfu_operator.model.trace import NONE, DeviceOps, Ints, Spans, Trace, column
+from mfu_operator.model.trace import NONE, DeviceOps, Flags, Ints, Spans, Trace, column
 from mfu_operator.trace import kernels
 from mfu_operator.trace.accounting import COMMUNICATION, COMPUTE, on_thread
 from mfu_operator.trace.distinct import with_places
@@ -60,7 +60,9 @@ def _candidates(trace: Trace, ops: DeviceOps) -> Iterator[_Cuts]:
         marks = _marks(trace, pattern)
         if len(marks) > FEWEST_INTERIOR:
             yield _Cuts(marks.start, issued, int(marks.thread[0]), told_by)
-    yield _Cuts(_after_optimizer(trace, ops), ops.start, _launching_thread(trace, ops), "the optimizer's kernels")
+    optimizer = _optimizer(trace, ops)
+    thread = _launching_thread(trace, ops.launch[optimizer])
+    yield _Cuts(_after_optimizer(ops, optimizer), ops.start, thread, "the optimizer's kernels")
 
 
 def _issued(trace: Trace, ops: DeviceOps) -> Ints:
@@ -78,15 +80,21 @@ def _marks(trace: Trace, pattern: re.Pattern[str]) -> Spans:
     return outermost(on_thread(ranges, int(np.argmax(np.bincount(ranges.thread)))))
 
 
-def _after_optimizer(trace: Trace, ops: DeviceOps) -> Ints:
+def _optimizer(trace: Trace, ops: DeviceOps) -> Flags:
+    """Whether each operation is a kernel of the optimizer."""
+    named = column([int(kernels.category(name) == "optimizer") for name in trace.names])
+    of_kernels: Flags = (ops.part == COMPUTE) & (named[ops.name] == 1)
+    return of_kernels
+
+
+def _after_optimizer(ops: DeviceOps, optimizer: Flags) -> Ints:
     """The starts of the kernels that follow each run of the optimizer's, on the stream that computes most."""
     compute = np.flatnonzero(ops.part == COMPUTE)
     if not len(compute):
         return column()
     _, place = with_places(ops.stream[compute])
     rows = compute[place == np.argmax(np.bincount(place))]
-    optimizer = column([int(kernels.category(name) == "optimizer") for name in trace.names])
-    places = np.flatnonzero(optimizer[ops.name[rows]] == 1)
+    places = np.flatnonzero(optimizer[rows])
     between = np.diff(places)
     if not len(between) or between.max() <= LEAST_KERNELS:
         return column()
@@ -95,8 +103,9 @@ def _after_optimizer(trace: Trace, ops: DeviceOps) -> Ints:
     return column(np.where(ends + 1 < len(rows), following, ops.end.max()))
 
 
-def _launching_thread(trace: Trace, ops: DeviceOps) -> int | None:
-    launch = ops.launch[ops.launch != NONE]
+def _launching_thread(trace: Trace, launch: Ints) -> int | None:
+    """The thread of most of the launch calls; autograd's own launches more kernels than the one that trains."""
+    launch = launch[launch != NONE]
     return int(np.argmax(np.bincount(trace.calls.thread[launch]))) if len(launch) else None
 
 

@@ -74,6 +74,26 @@ def unmarked(layers: int, optimizer: bool, steps: int = 6) -> KinetoFile:
     return file
 
 
+def backward_on_its_own_thread(file: NsysFile | KinetoFile, wait_us: int, steps: int = 8) -> NsysFile | KinetoFile:
+    """Thread 1 waits in the system, then launches forward and optimizer; thread 2, autograd's, the many of backward."""
+    at = 0
+    for _ in range(steps):
+        file.os_call("sem_clockwait", at, at + wait_us * 1_000)
+        at += wait_us * 1_000
+        for name, thread in [(GEMM, 1)] * 8 + [(NORM, 2)] * 24 + [(ADAM, 1)] * 4:
+            file.kernel(name, at + 5_000, at + 20_000, file.call("cudaLaunchKernel", at, at + 4_000, thread))
+            at += 21_000
+    return file
+
+
+def test_without_marks_the_training_thread_is_the_one_that_launches_the_optimizer(tmp_path: Path) -> None:
+    """What it waits for in the system is no Python work, though another thread launches more kernels."""
+    healthy = backward_on_its_own_thread(NsysFile(), wait_us=10).write(tmp_path / "healthy")
+    slow = backward_on_its_own_thread(NsysFile(), wait_us=310).write(tmp_path / "slow")
+    found = analyze([slow], [healthy]).diagnosis
+    assert (found.bottleneck, found.cause) == ("HostBound", None)
+
+
 def device(path: Path) -> DeviceRow:
     return analyze([path]).devices[0]
 
