@@ -62,6 +62,15 @@ def test_one_check_does_not_explain_many_waits() -> None:
     assert (found.bottleneck, found.cause) == (Bottleneck.HOST_BOUND, "Synchronisation")
 
 
+@pytest.mark.parametrize("shown", ["inputRangeNs", "hostBlockedNs"])
+def test_host_time_is_python_work_only_where_waiting_for_input_would_show(shown: str) -> None:
+    busy = account(compute=50, communication=40, idleInput=2, idleHost=28)
+    facts = {"kernelCalls": 100.0}
+    assert diagnose(with_facts(busy, **facts), with_facts(HEALTHY, **facts)).cause is None
+    facts[shown] = 2.0 * MS
+    assert diagnose(with_facts(busy, **facts), with_facts(HEALTHY, **facts)).cause == "PythonOverhead"
+
+
 def with_pointwise(of: StepAccount, *kernels: KernelTotal) -> StepAccount:
     calls, spent = sum(one.calls for one in kernels), sum(one.total_ns for one in kernels)
     return replace(of, kernels=kernels, facts={"elementwiseCalls": calls, "elementwiseNs": spent})

@@ -146,11 +146,16 @@ def _oversubscribed(case: Case) -> Evidence:
 def _python(case: Case) -> Evidence:
     if case.baseline is None or _share(case, "idleHost") < MOST or not case.same("kernelCalls", 0.03):
         return ()
-    if _slower_throughout(case) or case.more("hostBlockedNs") > MOST * case.growth(*HOST):
+    if _slower_throughout(case) or case.more("hostBlockedNs") > MOST * case.growth(*HOST) or not _waits_known(case):
         return ()
     return (
         f"host work between launches +{milliseconds(case.growth('idleHost'))} per step, as many launches as before",
     )
+
+
+def _waits_known(case: Case) -> bool:
+    """Whether waiting for input would show: by the loader's ranges, or by the operating system's calls."""
+    return case.fact("inputRangeNs") is not None or case.fact("hostBlockedNs") is not None
 
 
 CAUSES = (
@@ -200,7 +205,8 @@ CAUSES = (
     Cause(
         "PythonOverhead",
         Bottleneck.HOST_BOUND,
-        needs="more host time between as many launches, without synchronisation or allocation",
+        needs="more host time between as many launches, without synchronisation or allocation, in a recording that "
+        "would show waiting for input",
         contradicted_by="operators themselves are slower, or the host was blocked in system calls",
         evidence=_python,
         advice=("look for work that was added to the loop: logging, metrics, Python hooks",),
