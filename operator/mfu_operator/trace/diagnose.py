@@ -58,6 +58,9 @@ MOST_UNKNOWN = 1 / 3
 MUCH_SKEW = 0.1
 """Of the step: ranks that wait longer than this for one of them wait for a straggler."""
 
+LARGE = 0.1
+"""Of the step: without a baseline, what takes more than this is said, though another takes most."""
+
 NOTHING_LOST = 0.03
 """Without a baseline and without a whole step: less than this outside kernels is nothing to name."""
 
@@ -132,7 +135,8 @@ def _absolute(now: StepAccount) -> Diagnosis:
             f"no device activity was recorded, and {_part_sentence(bottleneck, now, None)}",
             f"record the device: {abstain.RECORD}; on a machine without one, a range around each part of the step",
         )
-    evidence = (_part_sentence(bottleneck, now, None),)
+    large = (one for one in groups if one is not bottleneck and groups[one] > LARGE * now.mean_ns)
+    evidence = tuple(_part_sentence(one, now, None) for one in (bottleneck, *large))
     return _with_cause(Case(now, None), bottleneck, evidence, groups[bottleneck] / now.mean_ns, {})
 
 

@@ -158,6 +158,16 @@ def test_a_kernel_that_was_renamed_is_one_row() -> None:
     assert rows == {"gemm_v2 (was gemm_v1)": (50.0, 12, 12), "norm": (-10.0, 4, 0.0), "relu": (5.0, 0.0, 4)}
 
 
+def test_without_a_baseline_every_large_part_is_said() -> None:
+    found = diagnose(account(compute=50, idleInput=40, idleHost=10))
+    assert found.bottleneck is Bottleneck.KERNEL_BOUND
+    assert found.evidence[:2] == (
+        "compute 50.0 ms of 100.0 ms per step",
+        "input wait 40.0 ms of 100.0 ms per step",
+    )
+    assert "host" not in " ".join(found.evidence)
+
+
 def test_ranges_of_the_host_alone_never_say_that_a_device_idles() -> None:
     found = diagnose(replace(account(idleHost=96, idleInput=4), account_from="nvtx"))
     assert found.bottleneck is Bottleneck.INCONCLUSIVE
