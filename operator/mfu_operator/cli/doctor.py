@@ -3,10 +3,8 @@
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import click
-import yaml
 
 from mfu_operator.adapters.cluster import KubernetesCluster, connect
 from mfu_operator.adapters.metric_names import MetricNames, of_fleet, profiles
@@ -19,13 +17,14 @@ from mfu_operator.api.decode import MOST_MFU
 from mfu_operator.cli import baselines
 from mfu_operator.cli.doctor_pods import examined_pods, through
 from mfu_operator.cli.findings import PERCENTAGE, VITALS_LINE, WITHOUT, Finding, vitals_finding
+from mfu_operator.cli.manifest import MANIFEST, read_manifest
 from mfu_operator.cli.source import Asked, opened, prometheus_options
 from mfu_operator.detect.comparable import differences
 from mfu_operator.detect.samples import INFO, MFU, PHASE, SCRAPED_AT, STEP_TIME, THROUGHPUT
 from mfu_operator.detect.utilisation import mfu_problem, peak_flops, with_mfu
 from mfu_operator.detect.words import duration, quantity
 from mfu_operator.detect.workload_facts import facts_of
-from mfu_operator.errors import MfuError, Unreadable
+from mfu_operator.errors import MfuError
 from mfu_operator.model.baseline import BaselineSpec, MetricsSource, Signal
 from mfu_operator.model.series import Reading
 from mfu_operator.reconcile.level import as_recorded
@@ -49,14 +48,16 @@ NO_DCGM = (
 @click.command("doctor")
 @click.argument("name", required=False)
 @click.option("-n", "--namespace", help="The baseline's namespace; default: that of the current context.")
-@click.option("--baseline", "manifest", type=click.Path(exists=True, dir_okay=False, path_type=Path),
-              help="A manifest instead of NAME.")  # fmt: skip
+@click.option("--baseline", "manifest", type=MANIFEST, help="A manifest instead of NAME (-: the standard input).")
 @prometheus_options("Ask there, as seen from here (port-forward).")
 def doctor_command(name: str | None, namespace: str | None, manifest: Path | None, asked: Asked) -> None:
     """Ask for every signal of a baseline as the operator does, and say what to change."""
-    if (name is None) == (manifest is None):
+    if name is not None and manifest is None:
+        body = baselines.one(namespace, name)
+    elif name is None and manifest is not None:
+        body = read_manifest(manifest)
+    else:
         raise click.UsageError("give either NAME or --baseline FILE")
-    body = baselines.one(namespace, name) if name else _manifest(manifest)
     spec = as_recorded(decode.spec(body), codec.decode(body.get("status")).baseline)
     fleet = fleet_of(from_environment())
     if spec.metrics.pods is not None and asked.address is None:
@@ -256,14 +257,3 @@ def _alone(spec: BaselineSpec, reading: Reading) -> str:
         "the level is one of MFU alone, so that a changed formula of MFU would be taken for a loss: declare "
         f"baseline.values.{_FIELDS[second]} (it reads {quantity(second, reading.values[second])}) too, or record it"
     )
-
-
-def _manifest(path: Path | None) -> Mapping[str, Any]:
-    assert path is not None
-    try:
-        body = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise Unreadable("UnreadableBaseline", f"{path}: {error}") from None
-    if not isinstance(body, Mapping):
-        raise Unreadable("UnreadableBaseline", f"{path}: not a TrainingBaseline manifest")
-    return {**body, "metadata": {"namespace": "default", **(body.get("metadata") or {})}}

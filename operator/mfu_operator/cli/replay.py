@@ -5,16 +5,17 @@ import math
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
-import yaml
 
 from mfu_operator.api import decode
-from mfu_operator.api.quantities import duration_s
+from mfu_operator.api import status as codec
+from mfu_operator.api.quantities import duration_s, unix_s
 from mfu_operator.cli.history import History, read_csv
+from mfu_operator.cli.manifest import MANIFEST, read_manifest
 from mfu_operator.cli.picture import Chart, Loss, png, svg
 from mfu_operator.cli.source import Asked, opened, prometheus_options
 from mfu_operator.detect.cleaning import STRENGTH, level_of
@@ -28,6 +29,7 @@ from mfu_operator.model.baseline import Baseline, BaselineSpec, Level, Provenanc
 from mfu_operator.model.series import Reading
 from mfu_operator.model.verdict import Verdict
 from mfu_operator.ports import MOST_POINTS
+from mfu_operator.reconcile.level import as_recorded
 from mfu_operator.runtime.wiring import fleet_of
 from mfu_operator.settings import from_environment
 
@@ -52,14 +54,16 @@ class Story:
 @click.command("replay")
 @click.argument("series", required=False,
                 type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))  # fmt: skip
-@click.option("--baseline", "manifest", required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path),
-              help="A TrainingBaseline manifest: its level, tolerance and horizons are used.")  # fmt: skip
+@click.option("--baseline", "manifest", required=True, type=MANIFEST,
+              help="A TrainingBaseline manifest (-: the standard input): its level, tolerance and horizons are used, "
+                   "and of one that kubectl shows the recorded level.")  # fmt: skip
 @click.option("--signal", type=click.Choice(sorted(_SIGNALS)),
               help="What the values are; default: the strongest that the baseline declares.")  # fmt: skip
 @click.option("--record", metavar="DURATION",
               help='Take the level from the first hours of the series instead ("3h").')  # fmt: skip
 @prometheus_options("Read the workload's history there.")
-@click.option("--since", default="24h", show_default=True, metavar="DURATION", help='With --prometheus ("30d", "36h").')
+@click.option("--since", default="24h", show_default=True, metavar="DURATION|TIME",
+              help='With --prometheus ("30d", "36h", "2026-11-21T06:00:00Z").')  # fmt: skip
 @click.option("-o", "--output", "output", type=click.Choice(["text", "json", "svg", "png"]), default="text",
               show_default=True, help="What to print or draw.")  # fmt: skip
 def replay_command(
@@ -80,11 +84,13 @@ def replay_command(
         raise click.UsageError("give either SERIES.csv or --prometheus URL")
     if series is not None and (asked.tenant or asked.folder):
         raise click.UsageError("--tenant and --credentials are for --prometheus URL")
-    spec = _spec(manifest)
+    if str(series) == str(manifest) == "-":
+        raise click.UsageError("the standard input holds the baseline or the series, not both")
+    spec, held = _declared(read_manifest(manifest))
     recorded_s = _span_s(record) if record else None
-    chosen = _SIGNALS[signal] if signal else _strongest(spec)
-    history = _from_prometheus(spec, asked, _span_s(since)) if series is None else read_csv(series, chosen)
-    story = _told(spec, history, chosen, recorded_s)
+    chosen = _SIGNALS[signal] if signal else _strongest(held)
+    history = _from_prometheus(spec, asked, _span_since(since)) if series is None else read_csv(series, chosen)
+    story = _told(spec, held, history, chosen, recorded_s)
     if output == "json":
         print(json.dumps(_as_json(story), indent=2, allow_nan=False))
     elif output == "text":
@@ -95,15 +101,16 @@ def replay_command(
         sys.stdout.buffer.write(png(_chart(story)))
 
 
-def _spec(path: Path) -> BaselineSpec:
-    try:
-        body = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise Unreadable("UnreadableBaseline", f"{path}: {error}") from None
-    if not isinstance(body, Mapping) or body.get("kind") != "TrainingBaseline":
-        raise Unreadable("UnreadableBaseline", f"{path}: not a TrainingBaseline manifest")
-    with_namespace = {**body, "metadata": {"namespace": "default", **(body.get("metadata") or {})}}
-    return decode.spec(with_namespace)
+def _declared(body: Mapping[str, Any]) -> tuple[BaselineSpec, Baseline | None]:
+    """What the manifest asks for, and the level that is held: declared, or recorded as its status says (without the
+    moment, for it is not that of the readings' own beginning)."""
+    spec = decode.spec(body)
+    if spec.declared is not None:
+        return spec, Baseline(spec.declared, spec.declared_spread or UNKNOWN_SPREAD, Provenance.DECLARED)
+    held = codec.decode(body.get("status")).baseline
+    if held is None or spec.record is None or held.generation != spec.record.generation:
+        return spec, None
+    return as_recorded(spec, held), replace(held, recorded_at=None)
 
 
 def _span_s(text: str) -> float:
@@ -118,9 +125,17 @@ def _span_s(text: str) -> float:
     return span_s
 
 
-def _strongest(spec: BaselineSpec) -> Signal:
-    declared = spec.declared or Level()
-    return next((signal for signal in STRENGTH if level_of(declared, signal) is not None), Signal.MFU)
+def _span_since(text: str) -> float:
+    """Until now, from a moment or for a duration."""
+    try:
+        return max(1.0, time.time() - unix_s(text))
+    except ValueError:
+        return _span_s(text)
+
+
+def _strongest(held: Baseline | None) -> Signal:
+    levels = held.level if held else Level()
+    return next((signal for signal in STRENGTH if level_of(levels, signal) is not None), Signal.MFU)
 
 
 def _from_prometheus(spec: BaselineSpec, asked: Asked, span_s: float) -> History:
@@ -149,22 +164,23 @@ def _portions(start_s: float, end_s: float, most_s: float) -> Iterator[tuple[flo
         start_s += most_s
 
 
-def _told(spec: BaselineSpec, history: History, signal: Signal, recorded_s: float | None) -> Story:
+def _told(
+    spec: BaselineSpec, held: Baseline | None, history: History, signal: Signal, recorded_s: float | None
+) -> Story:
     first: FirstLevel | None = None
     detection = spec.detection
-    if recorded_s is None and spec.declared is None and spec.record is not None:
+    if recorded_s is None and held is None and spec.record is not None:
         recorded_s = spec.record.duration_s
     if recorded_s is not None:
         first = record_first(history.readings, recorded_s, detection)
-        baseline = first.baseline
-    else:
-        baseline = Baseline(spec.declared or Level(), spec.declared_spread or UNKNOWN_SPREAD, Provenance.DECLARED)
-    if level_of(baseline.level, signal) is None:
+    baseline = first.baseline if first else held
+    if baseline is None or level_of(baseline.level, signal) is None:
         raise Stall(
             "SignalNotDeclared",
             f"the baseline declares no {name_of(signal)}: say with --signal what the values are, or use --record 3h",
         )
-    return Story(signal, history, baseline, spec, replay(history.readings, baseline, detection, spec.comparable), first)
+    found = replay(history.readings, baseline, detection, spec.comparable)
+    return Story(signal, history, baseline, spec, found, first)
 
 
 def _remarks(story: Story) -> Iterator[str]:

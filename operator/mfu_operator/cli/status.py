@@ -12,6 +12,7 @@ from rich.text import Text
 from mfu_operator.api import status as codec
 from mfu_operator.cli import baselines
 from mfu_operator.detect.words import clock, per_cent
+from mfu_operator.gitops.message import picture_command
 from mfu_operator.model.baseline import Baseline
 from mfu_operator.model.incident import Incident, Status
 from mfu_operator.model.vitals import Ailment
@@ -72,7 +73,7 @@ def _story(console: Console, item: Mapping[str, Any]) -> None:
     for condition in (each for each in status.conditions if each.type not in told):
         console.print(f"  {condition.type}={condition.status} {condition.reason}: {condition.message}", soft_wrap=True)
     for incident in (*((status.incident,) if status.incident else ()), *status.history):
-        _incident(console, incident)
+        _incident(console, incident, f"{metadata['namespace']}/{metadata['name']}")
 
 
 def _facts(console: Console, status: Status) -> None:
@@ -102,7 +103,7 @@ def _level(level: Baseline) -> str:
     return f"{words(level.level)}, {', '.join(told)}"
 
 
-def _incident(console: Console, incident: Incident) -> None:
+def _incident(console: Console, incident: Incident, subject: str) -> None:
     console.print(Text(f"incident {incident.id}: {incident.drop:.1%} slower", style="bold"))
     if incident.diagnosis is not None:
         console.print(f"  {incident.diagnosis.bottleneck} / {incident.diagnosis.cause}")
@@ -127,3 +128,4 @@ def _incident(console: Console, incident: Incident) -> None:
             f"{recovery.single_variable or ''}",
             soft_wrap=True,
         )
+    console.print(f"  picture: {picture_command(subject, incident.onset_at)}", soft_wrap=True)

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from mfu_operator.gitops.markdown import code, escape, plain, table
 from mfu_operator.model.account import PARTS, StepAccount
@@ -15,6 +16,12 @@ from mfu_operator.model.proposal import ProposalKind
 OTHERS_SHOWN = 10
 CHANGES_SHOWN = 10
 """Lines of each list; how many more there are is said."""
+
+_SUBJECT = re.compile(r"[a-z0-9.-]+/[a-z0-9.-]+")
+"""Names as Kubernetes has them, which a shell and a forge leave as they are."""
+
+_SHOWN_BEFORE_S = 3 * 3600.0
+"""How much of the time before a loss its picture shows."""
 
 _PARTS = {
     "compute": "compute",
@@ -86,7 +93,7 @@ def body(story: Story) -> str:
     """The description: what was measured, what was found, what happens next, how to say no."""
     sections = [
         _summary(story),
-        _numbers(story.incident),
+        _numbers(story),
         _diagnosis(story),
         _account(story),
         _suspect(story),
@@ -96,6 +103,21 @@ def body(story: Story) -> str:
         marker(story.incident.id, story.subject),
     ]
     return "\n\n".join(section for section in sections if section) + "\n"
+
+
+def picture_command(subject: str, onset_s: float) -> str:
+    """The shell command that draws the incident's readings, from three hours before its onset on.
+
+    Args:
+        subject: namespace and name of the baseline ("training/gpt-small").
+        onset_s: Unix time.
+    """
+    namespace, _, name = subject.partition("/")
+    since = datetime.fromtimestamp(onset_s - _SHOWN_BEFORE_S, UTC)
+    return (
+        f"kubectl get tb {name} -n {namespace} -o yaml | "
+        f"kubectl mfu replay --baseline - --prometheus URL --since {since:%Y-%m-%dT%H:%M:%SZ} -o svg"
+    )
 
 
 def marker(incident_id: str, subject: str) -> str:
@@ -131,14 +153,19 @@ def _summary(story: Story) -> str:
     return f"{text}\n\n**Suspect:** {code(commit.sha[:12])} {code(commit.subject)} by {code(commit.author)}{pins}"
 
 
-def _numbers(incident: Incident) -> str:
+def _numbers(story: Story) -> str:
+    incident = story.incident
     row = (
         _signal_name(incident.signal),
         _value(incident.signal, incident.baseline_value),
         _value(incident.signal, incident.regressed_value),
         f"{_moved(incident)}",
     )
-    return "### What was measured\n\n" + table(("", "baseline", "now", "change"), [row])
+    measured = table(("", "baseline", "now", "change"), [row])
+    drawn = ""
+    if _SUBJECT.fullmatch(story.subject):
+        drawn = f"\n\nAs a picture:\n\n```\n{picture_command(story.subject, incident.onset_at)}\n```"
+    return f"### What was measured\n\n{measured}{drawn}"
 
 
 def _diagnosis(story: Story) -> str:

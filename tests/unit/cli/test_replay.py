@@ -4,23 +4,26 @@ import struct
 import time
 import xml.etree.ElementTree as ElementTree
 import zlib
-from datetime import datetime
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 from urllib.parse import parse_qs
 
 import jsonschema
 import pytest
+import yaml
 from click.testing import CliRunner
 
+from mfu_operator.api import status as codec
 from mfu_operator.cli.history import read_csv
 from mfu_operator.cli.picture.letters import letter
 from mfu_operator.cli.picture.shapes import ADVANCE
 from mfu_operator.cli.replay import replay_command
 from mfu_operator.errors import MfuError, Unreadable
-from mfu_operator.model.baseline import Signal
+from mfu_operator.model.baseline import Baseline, Level, Provenance, Signal, Spread
+from mfu_operator.model.incident import Status
 from mfu_operator.model.series import Phase
 from tests.support.loopback import running
 
@@ -512,6 +515,39 @@ def test_a_history_without_a_part_of_its_data_is_told_beside_the_story(
     told = capsys.readouterr()
     assert f"{source} answers without a part of its data: fetch series for {{}}: connection refused" in told.err
     assert told.out == ""
+
+
+def test_of_what_kubectl_shows_the_level_is_the_one_that_the_operator_recorded(tmp_path: Path) -> None:
+    """And so is its spread; of another generation it says nothing any more."""
+    spec = {**yaml.safe_load(MANIFEST)["spec"], "baseline": {"record": {"generation": 2, "reason": "it stays"}}}
+    series = str(written(tmp_path, LOSS_AND_BACK))
+
+    def told(generation: int) -> Any:
+        level = Baseline(
+            Level(mfu=0.5), Spread(0.01, 0.001, 0.002, 3), Provenance.RECORDED, recorded_at=1e9, generation=generation
+        )
+        shown = {**yaml.safe_load(MANIFEST), "spec": spec, "status": codec.encode(Status(baseline=level))}
+        arguments = ["--baseline", "-", series, "-o", "json"]
+        result = CliRunner().invoke(replay_command, arguments, input=yaml.safe_dump(shown), catch_exceptions=False)
+        return json.loads(result.output)["summary"]
+
+    assert (told(2)["baseline"], told(2)["spread"]["runs"], told(2)["recorded"]) == (0.5, 3, None)
+    assert told(1)["baseline"] == pytest.approx(0.46)
+
+
+def test_the_standard_input_is_the_baseline_or_the_series(manifest: Path) -> None:
+    result = CliRunner().invoke(replay_command, ["-", "--baseline", "-"], input="")
+    assert result.exit_code == 2
+    assert "not both" in result.output
+
+
+def test_a_span_may_begin_at_a_moment(manifest: Path) -> None:
+    _LongHistory.now_s = time.time()
+    since = datetime.fromtimestamp(_LongHistory.now_s - 7200, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    with running(ThreadingHTTPServer(("127.0.0.1", 0), _LongHistory)) as port:
+        asked = ["--prometheus", f"http://127.0.0.1:{port}", "--since", since]
+        told = json.loads(ran("--baseline", manifest, *asked, "-o", "json"))
+    assert told["summary"]["readings"] == pytest.approx(240, abs=4)
 
 
 def test_credentials_and_a_file_are_not_for_each_other(tmp_path: Path, manifest: Path) -> None:

@@ -248,6 +248,7 @@ def test_the_levels_of_the_past_are_told_with_why_they_were_replaced(api: ApiSer
     assert "MFU 0.5000, recorded" in story
     assert "NCCL 2.27 stays" in story
     assert "accepted: it stays" in story
+    assert "picture: kubectl get tb gpt-small -n team-a -o yaml | kubectl mfu replay --baseline - " in story
 
 
 def refused(*arguments: str) -> MfuError:

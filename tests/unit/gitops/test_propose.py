@@ -71,6 +71,14 @@ def made(found: Ranking | None = None, of: Incident | None = None, where: Source
     )
 
 
+def test_the_body_tells_how_to_see_the_loss_as_a_picture() -> None:
+    body = made(of=incident(onset_at=1767236400.0)).body
+    assert (
+        "\nkubectl get tb gpt-small -n training -o yaml | kubectl mfu replay --baseline - --prometheus URL "
+        "--since 2026-01-01T00:00:00Z -o svg\n"
+    ) in body
+
+
 def test_the_chosen_commit_is_reverted_on_a_branch_of_the_incidents_own() -> None:
     proposal = made()
     assert proposal.kind is ProposalKind.REVERT
