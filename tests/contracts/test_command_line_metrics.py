@@ -26,6 +26,8 @@ spec:
 pytestmark = NEEDS_PROMETHEUS
 TARGET = {"namespace": "team-a", "job_name": "gpt", "pod": "gpt-abcde", "instance": "10.0.0.1:9400"}
 HOUR = 3600.0
+SWEPT = pytest.approx(240, abs=1)
+"""Readings of two hours at a sweep each 30 s."""
 
 
 PASSWORD = "reading"
@@ -92,20 +94,20 @@ def test_replay_reads_the_jobs_history(address: str, manifest: str) -> None:
     told = json.loads(result.output)
     assert [event["event"] for event in told["events"]] == ["Regressed", "Confirmed"]
     assert told["events"][0]["drop"] == pytest.approx(1 - 0.405 / 0.46, abs=1e-4)
-    assert told["summary"]["readings"] == 480
+    assert told["summary"]["readings"] == SWEPT
 
 
 def test_replay_says_nothing_of_a_history_of_another_configuration(address: str, unlike: str) -> None:
     arguments = ["--baseline", unlike, "--prometheus", address, "--since", "3h", "-o", "json"]
     told = json.loads(CliRunner().invoke(replay_command, arguments, catch_exceptions=False).output)
-    assert (told["events"], told["summary"]["readings"]) == ([], 480)
+    assert (told["events"], told["summary"]["readings"]) == ([], SWEPT)
 
 
 def test_replay_and_doctor_show_a_guarded_server_what_a_folder_holds(guarded: tuple[str, Path], manifest: str) -> None:
     url, folder = guarded
     asked = ["--baseline", manifest, "--prometheus", url, "--credentials", str(folder)]
     told = CliRunner().invoke(replay_command, [*asked, "--since", "3h", "-o", "json"], catch_exceptions=False)
-    assert json.loads(told.output)["summary"]["readings"] == 480
+    assert json.loads(told.output)["summary"]["readings"] == SWEPT
     assert "ok  mfu" in CliRunner().invoke(doctor_command, asked, catch_exceptions=False).output
     with pytest.raises(MfuError):
         CliRunner().invoke(replay_command, asked[:4], catch_exceptions=False)

@@ -3,8 +3,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+import httpx
 import pytest
 
+from mfu_operator.adapters.prometheus import PrometheusSources
 from mfu_operator.errors import Retry, Stall
 from mfu_operator.model.baseline import (
     MetricsSource,
@@ -225,3 +227,17 @@ def test_a_job_that_was_read_before_and_cannot_be_read_for_minutes_says_why(benc
     problem = bench.sweep.source_problem("uid")
     assert problem is not None
     assert problem.reason == "PodUnreachable"
+
+
+def test_a_job_that_a_partial_answer_has_nothing_of_is_not_said_to_be_without_series(bench: Bench) -> None:
+    down = {"status": "success", "data": {"result": []}, "warnings": ["fetch series for {}: connection refused"]}
+    fleet = MetricsSource(address="http://thanos:10902")
+    sources = PrometheusSources(fleet, None, httpx.MockTransport(lambda _: httpx.Response(200, json=down)))
+    bench.sweep = Sweep(sources, lambda: bench.now_s, 30.0)
+    bench.sweep.register("uid", SPEC, BASELINE)
+    bench.sweep.run_once()
+    problem = bench.sweep.source_problem("uid")
+    assert isinstance(problem, Retry)
+    assert problem.reason == "PrometheusIncomplete"
+    assert "connection refused" in problem.message
+    assert bench.verdict() is Verdict.NO_DATA
