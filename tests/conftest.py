@@ -1,5 +1,6 @@
 """What every test that needs the real cluster shares: one environment for the whole session."""
 
+import os
 import subprocess
 from collections.abc import Callable, Iterator
 from subprocess import CompletedProcess
@@ -9,9 +10,14 @@ from hypothesis import HealthCheck, settings
 
 from tests.cluster import preflight
 from tests.cluster.cluster import Cluster
+from tests.cluster.layout import API_ADDRESS, HOST_ADDRESS, LOOPBACK
 from tests.cluster.web import unproxied
 from tests.demo.environment import Environment, bring_up, take_down
 from tests.demo.story import NAMESPACE as DEMO
+
+for name in ("NO_PROXY", "no_proxy"):
+    os.environ[name] = ",".join(filter(None, (os.environ.get(name), "localhost", LOOPBACK, HOST_ADDRESS, API_ADDRESS)))
+"""Every server of the tests is on this machine, and a proxy leads elsewhere."""
 
 settings.register_profile("patient", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
