@@ -79,6 +79,10 @@ def slow_rank(fleet: Fleet) -> None:
     fleet.ranks = {"gpt-small-x": 2.6, "gpt-small-y": 2.0, "gpt-small-z": 2.0}
 
 
+def slow_ranks(fleet: Fleet) -> None:
+    fleet.ranks = {f"gpt-small-{letter}": 2.6 if letter in "xy" else 2.0 for letter in "uvwxyz"}
+
+
 def moved(fleet: Fleet) -> None:
     key = ("Job", "team-a", "gpt-small")
     found = fleet.cluster.workloads[key]
@@ -92,6 +96,7 @@ FAULTS = [
     pytest.param(gpu(xid=79), "HardwareDegraded", "XidError", "node-1 H200 0", id="XID"),
     pytest.param(gpu(ecc_errors=3), "HardwareDegraded", "EccErrors", "node-1 H200 0", id="ECC"),
     pytest.param(slow_rank, "Straggler", "SlowRank", "node-1 gpt-small-x", id="one slow rank"),
+    pytest.param(slow_ranks, "Straggler", "SlowRank", "node-1 gpt-small-x, gpt-small-y", id="several slow ranks"),
     pytest.param(moved, "HardwareDegraded", "NodesChanged", "node-9", id="another node"),
 ]
 
