@@ -20,6 +20,10 @@ _USUAL_EVERY = 20
 """What hardware usually reads is looked at in every twentieth sweep, of a twentieth of the baselines that hold theirs:
 each ten minutes, and ten thousand are one query more a sweep."""
 
+_ONSET_UNCERTAINTY_S = 120.0
+"""A fault begins with its loss, and the loss gathers evidence a minute or two later: what was read until shortly before
+the onset is usual, and what was read since may be the fault."""
+
 _BEFORE_LOSS_S = 600.0
 _MOST_LOOKS_BACK = 2
 """Of a loss whose beginning this process did not see, the hardware of ten minutes before it is asked for: of losses
@@ -47,6 +51,9 @@ def look_at_hardware(source: Metrics, swept: Round) -> None:
                 one.looked = True
         return
     slow = [one for one in swept.current if one.state.alarmed]
+    with swept.lock:
+        for one in slow:
+            one.take_as_usual((one.began_s or swept.now_s) - _ONSET_UNCERTAINTY_S)
     well = [one for one in swept.share(swept.current, _USUAL_EVERY) if one.holds_baseline]
     for at_s, group in _by_beginning([one for one in slow if _wants_usual(one)]):
         for one in group:
@@ -57,7 +64,10 @@ def look_at_hardware(source: Metrics, swept: Round) -> None:
         for one in slow:
             one.hardware = (found or {}).get(one.workload, ())
             one.looked = not _wants_usual(one)
-    _note_usual(well, found, swept.lock)
+        if found is not None:
+            for one in well:
+                if not _lacks(found, one):
+                    one.note_look(swept.now_s, found.get(one.workload, ()))
 
 
 def _note_usual(
@@ -68,9 +78,12 @@ def _note_usual(
         return
     with lock:
         for one in baselines:
-            if one.workload not in found and absence(one) is not None:
-                continue
-            one.usual_hardware = merged(one.usual_hardware or (), found.get(one.workload, ()))
+            if not _lacks(found, one):
+                one.usual_hardware = merged(one.usual_hardware or (), found.get(one.workload, ()))
+
+
+def _lacks(found: Mapping[WorkloadRef, tuple[HardwareReading, ...]], watched: Watched) -> bool:
+    return watched.workload not in found and absence(watched) is not None
 
 
 def _asked(

@@ -12,6 +12,7 @@ from statistics import median
 from mfu_operator.detect.advance import advance
 from mfu_operator.detect.comparable import differences
 from mfu_operator.detect.evidence import State, initial, of_another_loss, reopened, resumed
+from mfu_operator.detect.hardware import merged
 from mfu_operator.detect.utilisation import with_mfu
 from mfu_operator.detect.vitals import VitalSigns
 from mfu_operator.errors import MfuError
@@ -61,6 +62,9 @@ class Watched:
     latest: Reading | None = None
     gates: dict[Gate, Sequence[Span]] = field(default_factory=dict)
     usual_hardware: tuple[HardwareReading, ...] | None = None
+    last_look: tuple[float, tuple[HardwareReading, ...]] | None = None
+    """When the GPUs were last looked at while the baseline held, and what they read: usual once it is known that no
+    loss had begun by then."""
     hardware: tuple[HardwareReading, ...] = ()
     looks_back: int = 0
     """How often what was usual before the loss was asked for."""
@@ -88,6 +92,17 @@ class Watched:
         state = self.state
         losing = state.alarmed or state.arming or state.gates or state.evidence_s > 0
         return not losing and state.usable_s is not None
+
+    def note_look(self, at_s: float, gpus: tuple[HardwareReading, ...]) -> None:
+        """Note what the GPUs read while the baseline held; what they read before is usual by now."""
+        self.take_as_usual(at_s)
+        self.last_look = at_s, gpus
+
+    def take_as_usual(self, before_s: float) -> None:
+        """Take the last look for usual where it was before a moment, and for nothing otherwise."""
+        if self.last_look is not None and self.last_look[0] < before_s:
+            self.usual_hardware = merged(self.usual_hardware or (), self.last_look[1])
+        self.last_look = None
 
     def is_measured_with(
         self,

@@ -87,6 +87,18 @@ def test_a_bit_that_comes_and_goes_in_healthy_hours_is_usual(bench: Bench, hardw
     assert causes(bench) == ["Throttled"]
 
 
+@pytest.mark.parametrize("sweeps", range(20))
+def test_what_is_read_in_the_first_minutes_of_a_loss_is_not_usual(
+    bench: Bench, hardware: WithHardware, sweeps: int
+) -> None:
+    """Whichever sweep of the twenty the fault begins in: until the loss gathers evidence nobody knows of it."""
+    bench.sweep.register("uid", SPEC, BASELINE)
+    bench.run(60 + sweeps / 2)
+    hardware.bits, hardware.xid = 0x44, 79
+    bench.run(20, loss=0.2)
+    assert causes(bench) == ["Throttled", "XidError"]
+
+
 def test_after_a_restart_with_a_loss_the_hardware_of_the_time_before_it_is_asked_for(
     bench: Bench, hardware: WithHardware
 ) -> None:
