@@ -75,8 +75,8 @@ def profiler_image(spec: BaselineSpec, defaults: Defaults) -> str | None:
 
 
 def anew(profile: ProfileFact | None) -> ProfileFact | None:
-    """A failed profile with all its attempts before it, another one as it is."""
-    return with_all_attempts(profile) if profile is not None and profile.failure else profile
+    """A profile that failed, or is under way, with all its attempts before it; one that brought an account as it is."""
+    return with_all_attempts(profile) if profile is not None and profile.account is None else profile
 
 
 def with_all_attempts(profile: ProfileFact) -> ProfileFact:

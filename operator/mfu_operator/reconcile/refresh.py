@@ -49,7 +49,7 @@ def _failed_profiles(status: Status) -> tuple[ProfileFact, ...]:
 
 
 def _profiled_anew(status: Status) -> Status:
-    """Failed profiles have their attempts back, and a diagnosis for want of a profile is withdrawn."""
+    """Profiles without an account have their attempts back, and a diagnosis for want of a profile is withdrawn."""
     incident = status.incident
     if incident is not None:
         seen = incident.profile is not None and incident.profile.account is not None

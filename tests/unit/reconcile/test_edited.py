@@ -10,6 +10,7 @@ from mfu_operator.model.diagnosis import Bottleneck, Diagnosis
 from mfu_operator.model.incident import ProfileFact
 from mfu_operator.reconcile.decide import decide
 from mfu_operator.reconcile.effects import EnsureJob
+from mfu_operator.reconcile.profile import exhausted
 from mfu_operator.reconcile.refresh import edited, refresh
 from tests.support import worlds
 from tests.support.worlds import ailing, explained, incident, regressed, spec, world
@@ -69,6 +70,14 @@ def test_three_failures_are_final_only_until_the_spec_or_the_profiler_is_another
     assert isinstance(healthy, EnsureJob)
     assert healthy.profile.attempt == 4
     assert edited(anew, spec(), generation, worlds.NOW_S, image).healthy_profile == anew.healthy_profile
+
+
+def test_an_attempt_under_way_at_an_edit_is_none_of_the_three_after_it() -> None:
+    second = ProfileFact("mfu-gpt-small-3f2a91c0-healthy-a2", 2, worlds.NOW_S - 20.0, image="old")
+    anew = edited(replace(worlds.SETTLED, healthy_profile=second), spec(), 2, worlds.NOW_S, "old").healthy_profile
+    assert anew is not None
+    assert not exhausted(replace(anew, attempt=4, failure=("JobEvicted", "")))
+    assert exhausted(replace(anew, attempt=5, failure=("JobEvicted", "")))
 
 
 def test_a_diagnosis_that_an_account_led_to_outlives_an_edit() -> None:
