@@ -103,6 +103,7 @@ def rule_out(
     rank_step_s: Mapping[str, float] | None = None,
     node_of: Mapping[str, str] | None = None,
     usual_nodes: Collection[str] = (),
+    usual_rank_step_s: Mapping[str, float] | None = None,
 ) -> Ruling:
     """Look for hardware behind a loss.
 
@@ -114,10 +115,12 @@ def rule_out(
             synchronous job they agree; one that measures only its own part shows the slow ranks.
         node_of: node by pod.
         usual_nodes: the nodes on which the baseline was held; empty: not known.
+        usual_rank_step_s: as rank_step_s, while the baseline held: what a rank always takes longer explains no loss.
+            None, or without some of the ranks of now: they are taken for equal.
     """
     usual = _Usual(healthy)
     findings = [finding for reading in now for finding in _of_gpu(reading, usual)]
-    findings += _slow_ranks(rank_step_s or {}, node_of or {})
+    findings += _slow_ranks(_shown(rank_step_s or {}), _shown(usual_rank_step_s or {}), node_of or {})
     findings += _moved(frozenset((node_of or {}).values()), frozenset(usual_nodes), now)
     return Ruling(tuple(findings), tuple(_unmeasured(now, usual)), tuple(_activity(now, healthy)))
 
@@ -188,23 +191,43 @@ def _errors(reading: HardwareReading, usual: _Usual, where: str) -> Iterable[Fin
         yield Finding(Bottleneck.HARDWARE_DEGRADED, "EccErrors", where, text)
 
 
-def _slow_ranks(rank_step_s: Mapping[str, float], node_of: Mapping[str, str]) -> list[Finding]:
+def _shown(step_s: Mapping[str, float]) -> Mapping[str, float]:
+    """Without ranks that have not made a step yet."""
+    return {rank: seconds for rank, seconds in step_s.items() if seconds > 0}
+
+
+def _slow_ranks(now_s: Mapping[str, float], usual_s: Mapping[str, float], node_of: Mapping[str, str]) -> list[Finding]:
     """Those of a minority that are slower than the others' median while the others agree."""
-    if len(rank_step_s) < _FEWEST_RANKS:
+    if len(now_s) < _FEWEST_RANKS:
         return []
-    middle = median(rank_step_s.values())
-    others = [seconds for seconds in rank_step_s.values() if seconds < middle * (1 + _SLOW_RANK)]
-    usual = median(others)
-    slow = sorted(rank for rank, seconds in rank_step_s.items() if seconds >= middle * (1 + _SLOW_RANK))
-    if not slow or 2 * len(slow) >= len(rank_step_s) or max(others) > usual * (1 + _SLOW_RANK / 2):
+    evened_s = _evened(now_s, usual_s)
+    middle = median(evened_s.values())
+    slow = sorted(rank for rank, seconds in evened_s.items() if seconds >= middle * (1 + _SLOW_RANK))
+    others = [seconds for rank, seconds in evened_s.items() if rank not in slow]
+    if not slow or 2 * len(slow) >= len(now_s) or max(others) > median(others) * (1 + _SLOW_RANK / 2):
         return []
-    behind = per_cent(min(rank_step_s[rank] for rank in slow) / usual - 1)
-    where = _some([_placed(rank, node_of) for rank in slow])
+    behind, where = per_cent(_behind(now_s, slow)), _some([_placed(rank, node_of) for rank in slow])
     text = f"rank {where} takes {behind} longer for a step than the median of the others"
     if len(slow) > 1:
-        share = f"{len(slow)} of {len(rank_step_s)} ranks"
+        share = f"{len(slow)} of {len(now_s)} ranks"
         text = f"{share} take at least {behind} longer for a step than the median of the others: {where}"
+    if evened_s is not now_s and _behind(usual_s, slow) >= _SLOW_RANK / 2:
+        text += f", {per_cent(_behind(usual_s, slow))} while the baseline held"
     return [Finding(Bottleneck.STRAGGLER, "SlowRank", where, text)]
+
+
+def _behind(step_s: Mapping[str, float], slow: Sequence[str]) -> float:
+    """By how much the fastest of the slow ranks is slower than the others' median."""
+    others = median(seconds for rank, seconds in step_s.items() if rank not in slow)
+    return min(step_s[rank] for rank in slow) / others - 1
+
+
+def _evened(now_s: Mapping[str, float], usual_s: Mapping[str, float]) -> Mapping[str, float]:
+    """Seconds per step by rank, as they were if all ranks usually took the same."""
+    if not set(now_s) <= set(usual_s):
+        return now_s
+    middle = median(usual_s[rank] for rank in now_s)
+    return {rank: seconds * middle / usual_s[rank] for rank, seconds in now_s.items()}
 
 
 def _placed(rank: str, node_of: Mapping[str, str]) -> str:

@@ -185,9 +185,9 @@ class Sweep:
             watched = self._watched.get(key)
             if watched is None:
                 return rule_out(())
-            ranks = watched.rank_step_s()
+            ranks, usual_ranks = watched.rank_step_s(), watched.usual_rank_step_s
             now, usual = watched.hardware, watched.usual_hardware or ()
-        return rule_out(now, usual, ranks, node_of, usual_nodes)
+        return rule_out(now, usual, ranks, node_of, usual_nodes, usual_ranks)
 
     def run(self, key: str) -> object:
         """What tells one run of the job from the next: equal while nothing was restarted. None before any reading."""

@@ -62,9 +62,10 @@ class Watched:
     latest: Reading | None = None
     gates: dict[Gate, Sequence[Span]] = field(default_factory=dict)
     usual_hardware: tuple[HardwareReading, ...] | None = None
-    last_look: tuple[float, tuple[HardwareReading, ...]] | None = None
-    """When the GPUs were last looked at while the baseline held, and what they read: usual once it is known that no
-    loss had begun by then."""
+    usual_rank_step_s: Mapping[str, float] = field(default_factory=dict)
+    last_look: tuple[float, tuple[HardwareReading, ...], Mapping[str, float]] | None = None
+    """When the GPUs were last looked at while the baseline held, what they read, and the ranks' seconds per step then:
+    usual once it is known that no loss had begun by then."""
     hardware: tuple[HardwareReading, ...] = ()
     looks_back: int = 0
     """How often what was usual before the loss was asked for."""
@@ -96,12 +97,14 @@ class Watched:
     def note_look(self, at_s: float, gpus: tuple[HardwareReading, ...]) -> None:
         """Note what the GPUs read while the baseline held; what they read before is usual by now."""
         self.take_as_usual(at_s)
-        self.last_look = at_s, gpus
+        self.last_look = at_s, gpus, self.latest.rank_step_s if self.latest else {}
 
     def take_as_usual(self, before_s: float) -> None:
         """Take the last look for usual where it was before a moment, and for nothing otherwise."""
         if self.last_look is not None and self.last_look[0] < before_s:
-            self.usual_hardware = merged(self.usual_hardware or (), self.last_look[1])
+            _, gpus, ranks = self.last_look
+            self.usual_hardware = merged(self.usual_hardware or (), gpus)
+            self.usual_rank_step_s = ranks
         self.last_look = None
 
     def is_measured_with(

@@ -81,6 +81,27 @@ def test_slow_ranks_beside_others_that_do_not_agree_are_named_no_more_than_one_i
     assert not rule_out([], rank_step_s={f"p-{index}": 1.0 + 0.02 * index for index in range(8)}).blocks
 
 
+def test_a_rank_that_took_as_much_longer_while_the_baseline_held_explains_nothing() -> None:
+    """A pipeline's last stage has the output layer too, and measures its own part."""
+    usual = {"p-0": 1.0, "p-1": 1.0, "p-2": 1.0, "p-3": 1.2}
+    slower = {rank: 1.15 * seconds for rank, seconds in usual.items()}
+    assert not rule_out([], rank_step_s=slower, usual_rank_step_s=usual).blocks
+    (finding,) = rule_out([], rank_step_s={**usual, "p-1": 1.2}, usual_rank_step_s=usual).findings
+    assert finding.where == "p-1"
+    (finding,) = rule_out([], rank_step_s={**usual, "p-3": 1.5}, usual_rank_step_s=usual).findings
+    assert finding.text == (
+        "rank p-3 takes 50 % longer for a step than the median of the others, 20 % while the baseline held"
+    )
+    others = {"q-0": 1.0, "q-1": 1.0, "q-2": 1.2}
+    assert rule_out([], rank_step_s=others, usual_rank_step_s=usual).findings[0].where == "q-2"
+
+
+def test_a_rank_that_shows_no_seconds_yet_is_compared_with_nobody() -> None:
+    assert not rule_out([], rank_step_s=dict.fromkeys("abc", 0.0)).blocks
+    ranks = {"a": 1.0, "b": 1.0, "c": 1.3, "d": 0.0}
+    assert rule_out([], rank_step_s=ranks, usual_rank_step_s=dict.fromkeys("abcd", 0.0)).findings[0].where == "c"
+
+
 def test_ranks_that_all_slowed_down_are_no_stragglers() -> None:
     assert not rule_out([], rank_step_s={"a": 1.2, "b": 1.2, "c": 1.21}).blocks
     assert not rule_out([], rank_step_s={"a": 1.0, "b": 1.5}).blocks

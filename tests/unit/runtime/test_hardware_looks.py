@@ -229,6 +229,24 @@ def test_a_slow_rank_is_told_by_the_median_of_its_last_readings(bench: Bench) ->
     assert (finding.cause, finding.where) == ("SlowRank", "node-7 gpt-2")
 
 
+def test_a_rank_that_is_always_slower_is_no_slow_rank(bench: Bench, hardware: WithHardware) -> None:
+    def run(minutes: int, step_s: float, slow: tuple[str, ...]) -> None:
+        for _ in range(2 * minutes):
+            bench.now_s += 30
+            ranks = {rank: step_s * (1.3 if rank in slow else 1.0) for rank in ("gpt-0", "gpt-1", "gpt-2", "gpt-3")}
+            values = {Signal.MFU: 0.46 * 2.0 / step_s}
+            hardware.add(JOB, Reading(bench.now_s, values, incarnation="a", rank_step_s=ranks))
+            bench.sweep.run_once()
+
+    bench.sweep.register("uid", SPEC, BASELINE)
+    run(40, 2.0, slow=("gpt-2",))
+    run(20, 2.5, slow=("gpt-2",))
+    assert causes(bench) == []
+    run(5, 2.5, slow=("gpt-1", "gpt-2"))
+    (finding,) = bench.sweep.ruling("uid").findings
+    assert finding.where == "gpt-1"
+
+
 def test_a_run_on_a_node_where_it_never_held_the_baseline_is_told(bench: Bench) -> None:
     bench.sweep.register("uid", SPEC, BASELINE)
     bench.run(30)
