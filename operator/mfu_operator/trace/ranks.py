@@ -35,13 +35,14 @@ POINT_TO_POINT = re.compile(r"(?i)send|recv|put|get|dispatch|combine")
 
 KIND = re.compile(r"(?i)all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|broadcast|reduce")
 
-GROUPS: Mapping[str, tuple[str, ...]] = {
+GROUPS: Mapping[str | None, tuple[str, ...]] = {
     "compute": ("compute",),
     "input": ("idleInput",),
     "copies": ("h2d", "d2h", "d2d", "memset"),
     "host": ("idleSync", "idleAlloc", "idleHost", "idleLaunch"),
+    None: ("idleUnknown",),
 }
-"""In what a rank may be slow. Communication is not among them: it is where the others wait."""
+"""In what a rank may be slow; None where that is not known. Communication is not among them: it is where the others wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,8 @@ def compare(accounts: Sequence[StepAccount], recorded: Sequence[Collectives], na
     scatter = disagreement_ns(shared)
     said = (
         f"rank {names[slowest]} arrives last at {length.shape[1]} shared collectives: the others wait up to "
-        f"{milliseconds(float(waits.max()))} per step for it; it is slower in {where} by {milliseconds(extra)}"
+        f"{milliseconds(float(waits.max()))} per step for it; "
+        + (f"it is slower in {where} by {milliseconds(extra)}" if where else "in what it is slower cannot be told")
     )
     if scatter > AGREE_NS:
         said += f"; the clocks cannot be aligned: the ends of shared collectives differ by {milliseconds(scatter)}"
@@ -165,15 +167,18 @@ def _numbered(recorded: Sequence[Collectives]) -> bool:
     )
 
 
-def slow_in(accounts: Sequence[StepAccount], slowest: int) -> tuple[str, float]:
-    """In what the slowest rank exceeds the median of the others most, and by how many nanoseconds per step."""
+def slow_in(accounts: Sequence[StepAccount], slowest: int) -> tuple[str | None, float]:
+    """In what the slowest rank exceeds the median of the others most, and by how many nanoseconds per step.
+
+    None where nothing that is known exceeds theirs, or what is unknown does by more.
+    """
     others = [one for index, one in enumerate(accounts) if index != slowest]
     extra = {
         word: _sum(accounts[slowest], parts) - float(np.median([_sum(one, parts) for one in others]))
         for word, parts in GROUPS.items()
     }
     word = max(extra, key=lambda one: extra[one])
-    return word, extra[word]
+    return (word, extra[word]) if extra[word] > 0 else (None, 0.0)
 
 
 def disagreement_ns(shared: Sequence[Collectives]) -> float:

@@ -62,6 +62,20 @@ def test_one_check_does_not_explain_many_waits() -> None:
     assert (found.bottleneck, found.cause) == (Bottleneck.HOST_BOUND, "Synchronisation")
 
 
+def test_one_rank_alone_says_that_it_cannot_tell_a_slow_link_from_a_slow_rank() -> None:
+    def linked(total_ms: float, of: StepAccount, **facts: float) -> StepAccount:
+        return replace(of, communication_total_ns=total_ms * MS, facts={"communicationCalls": 4.0, **facts})
+
+    slower = account(compute=50, communication=60, idleInput=2, idleHost=8)
+    doubt = "the job has 8 ranks, and this does not tell transferring from waiting for one of them"
+    alone = diagnose(linked(65, slower, worldSize=8.0), linked(45, HEALTHY, worldSize=8.0))
+    assert (alone.cause, alone.evidence[-1]) == ("SlowLink", doubt)
+    compared = {"worldSize": 8.0, "rankSkewNs": 0.0, "rankWaitNs": 0.0}
+    every = diagnose(linked(65, slower, **compared), linked(45, HEALTHY, **compared))
+    assert every.cause == "SlowLink"
+    assert doubt not in every.evidence
+
+
 @pytest.mark.parametrize("shown", ["inputRangeNs", "hostBlockedNs"])
 def test_host_time_is_python_work_only_where_waiting_for_input_would_show(shown: str) -> None:
     busy = account(compute=50, communication=40, idleInput=2, idleHost=28)

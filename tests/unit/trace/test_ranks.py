@@ -25,7 +25,13 @@ class Rank:
 
 
 def record(
-    ranks: list[Rank], folder: Path, steps: int = 6, transfer_ms: float = 2.0, first_step: int = 0
+    ranks: list[Rank],
+    folder: Path,
+    steps: int = 6,
+    transfer_ms: float = 2.0,
+    first_step: int = 0,
+    *,
+    calls: bool = True,
 ) -> list[Path]:
     files = {rank.number: KinetoFile(rank=rank.number, world_size=len(ranks)) for rank in ranks}
     now = 1.0
@@ -34,6 +40,9 @@ def record(
         for rank in ranks:
             _step(files[rank.number], rank, step, now, leaves)
         now = leaves + 0.1
+    if not calls:
+        for file in files.values():
+            file.events = [event for event in file.events if event["cat"] != "cuda_runtime"]
     return [file.write(folder / f"rank{number}") for number, file in files.items()]
 
 
@@ -65,6 +74,16 @@ def test_the_rank_that_the_others_wait_for_is_named_with_what_it_is_slow_in(tmp_
 
 def test_a_rank_that_waits_for_its_input_is_slow_in_input(tmp_path: Path) -> None:
     assert ranks_of(record([Rank(0), Rank(1, input_ms=5.0)], tmp_path)).slow_in == "input"
+
+
+def test_what_a_rank_is_slow_in_is_not_said_where_its_idle_time_is_unknown(tmp_path: Path) -> None:
+    """Without launch calls nothing tells what the device waited for."""
+    paths = record([Rank(0), Rank(1, input_ms=5.0), Rank(2)], tmp_path, calls=False)
+    found = analyze(paths)
+    assert isinstance(found.ranks, Ranks)
+    assert (found.ranks.slowest, found.ranks.slow_in) == (1, None)
+    assert "in what it is slower cannot be told" in found.ranks.evidence
+    assert (found.diagnosis.bottleneck, found.diagnosis.cause) == ("Straggler", None)
 
 
 def test_clocks_that_differ_by_an_offset_do_not_matter(tmp_path: Path) -> None:

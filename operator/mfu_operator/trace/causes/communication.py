@@ -67,7 +67,16 @@ def _slow_link(case: Case) -> Evidence:
         return ()
     return (
         f"the same {calls:.4g} collectives take {milliseconds(total)} per step, baseline {milliseconds(total_before)}",
+        *_one_of_several(case),
     )
+
+
+def _one_of_several(case: Case) -> Evidence:
+    """Ranks were compared where their skew is known."""
+    ranks = case.fact("worldSize") or 1.0
+    if ranks <= 1 or case.fact("rankSkewNs") is not None:
+        return ()
+    return (f"the job has {ranks:.0f} ranks, and this does not tell transferring from waiting for one of them",)
 
 
 def _exposed(case: Case) -> Evidence:
