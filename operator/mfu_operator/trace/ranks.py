@@ -42,7 +42,7 @@ GROUPS: Mapping[str | None, tuple[str, ...]] = {
     "host": ("idleSync", "idleAlloc", "idleHost", "idleLaunch"),
     None: ("idleUnknown",),
 }
-"""In what a rank may be slow; None where that is not known. Communication is not among them: it is where others wait."""
+"""In what a rank may be slow; None: not known. Communication is not among them: it is where the others wait."""
 
 
 @dataclass(frozen=True, slots=True)
