@@ -158,6 +158,7 @@ def _mean(trace: Trace, steps: Steps, parts: Ints, source: str, *warnings: str) 
             **host_facts.input_facts(trace, steps, counted),
             **blind_spots.of_trace(trace, steps),
             **host_facts.blocked_facts(trace, steps, counted),
+            **host_facts.collective_facts(trace, steps, counted),
             **_conditions(trace, steps),
         },
     )

@@ -136,8 +136,17 @@ def _absolute(now: StepAccount) -> Diagnosis:
             f"record the device: {abstain.RECORD}; on a machine without one, a range around each part of the step",
         )
     large = (one for one in groups if one is not bottleneck and groups[one] > LARGE * now.mean_ns)
-    evidence = tuple(_part_sentence(one, now, None) for one in (bottleneck, *large))
+    evidence = (*(_part_sentence(one, now, None) for one in (bottleneck, *large)), *_beside(now))
     return _with_cause(Case(now, None), bottleneck, evidence, groups[bottleneck] / now.mean_ns, {})
+
+
+def _beside(now: StepAccount) -> tuple[str, ...]:
+    """Where ranges of one thread make the account: what others of the host communicate meanwhile."""
+    beside = _fact(now, "hostCollectiveNs")
+    if now.account_from != "nvtx" or beside <= LARGE * now.mean_ns:
+        return ()
+    said = f"collectives of the host run {milliseconds(beside)} of {milliseconds(now.mean_ns)} per step beside that"
+    return (f"{said}: ranges do not tell what of it is waited for",)
 
 
 def _straggling(

@@ -50,7 +50,9 @@ def meaning(where: str, name: str) -> str | None:
     return None
 
 
-ANNOTATIONS = re.compile(r"^(ProfilerStep|enumerate\(DataLoader\)|Optimizer\.|DistributedDataParallel|nccl:)")
+ANNOTATIONS = re.compile(
+    r"^(ProfilerStep|enumerate\(DataLoader\)|Optimizer\.|DistributedDataParallel|(nccl|gloo|ucc|mpi):)"
+)
 
 
 def is_range(name: str) -> bool:

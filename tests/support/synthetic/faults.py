@@ -75,6 +75,7 @@ FAULTS: Mapping[str, tuple[str, Fault]] = {
     "SmallMessages": ("CommsBound", _small_messages),
     "SlowLink": ("CommsBound", lambda loop, lost: replace(loop, bucket_us=loop.bucket_us + lost)),
     "LostOverlap": ("CommsBound", _lost_overlap),
+    "HostCollectives": ("CommsBound", lambda loop, lost: replace(loop, host_collective_us=lost)),
     "PrecisionLost": (
         "KernelBound",
         lambda loop, lost: replace(loop, forward=_scaled(loop.forward, GEMM, loop, lost, SGEMM)),

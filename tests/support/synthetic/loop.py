@@ -11,7 +11,7 @@ from typing import Protocol
 
 US = 1_000
 COMPUTE_STREAM, SIDE_STREAM, COMM_STREAM = 7, 13, 20
-TRAINER, LOADER = 1, 2
+TRAINER, LOADER, COLLECTIVE_THREAD = 1, 2, 60
 
 GEMM = "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_warpgroupsize2x1x1_execute_kernel"
 SGEMM = "ampere_sgemm_128x64_tn"
@@ -98,6 +98,7 @@ class Loop:
     allocation_us: float = 0.0
     python_us: float = 0.0
     compile_us: float = 0.0
+    host_collective_us: float = 0.0
     checks: int = 0
     check_us: float = 0.0
     waits_for_device: bool = True
@@ -216,6 +217,10 @@ class Run:
             begin = self.now
             self._host(loop.compile_us)
             self.file.range("TorchDynamo: compile_fx (inductor)", begin, self.now)
+        if loop.host_collective_us:
+            begin = self.now
+            self._host(loop.host_collective_us)
+            self.file.range("gloo:all_reduce", begin, self.now, COLLECTIVE_THREAD)
         for _ in range(loop.allocations):
             begin = self.now
             self._host(loop.allocation_us / loop.allocations)

@@ -62,6 +62,15 @@ def test_one_check_does_not_explain_many_waits() -> None:
     assert (found.bottleneck, found.cause) == (Bottleneck.HOST_BOUND, "Synchronisation")
 
 
+def test_a_host_that_communicates_while_the_device_idles_is_communication() -> None:
+    facts = {"kernelCalls": 100.0, "inputRangeNs": 2.0 * MS}
+    busy = account(compute=50, communication=40, idleInput=2, idleHost=28)
+    found = diagnose(with_facts(busy, hostCollectiveNs=18.0 * MS, **facts), with_facts(HEALTHY, **facts))
+    assert (found.bottleneck, found.cause) == (Bottleneck.COMMS_BOUND, "HostCollectives")
+    little = diagnose(with_facts(busy, hostCollectiveNs=2.0 * MS, **facts), with_facts(HEALTHY, **facts))
+    assert (little.bottleneck, little.cause) == (Bottleneck.HOST_BOUND, "PythonOverhead")
+
+
 def test_one_rank_alone_says_that_it_cannot_tell_a_slow_link_from_a_slow_rank() -> None:
     def linked(total_ms: float, of: StepAccount, **facts: float) -> StepAccount:
         return replace(of, communication_total_ns=total_ms * MS, facts={"communicationCalls": 4.0, **facts})

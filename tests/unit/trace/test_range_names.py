@@ -19,6 +19,11 @@ def test_names_of_layers_and_of_the_framework_are_no_input(name: str) -> None:
     assert range_names.meaning("range", name) != "idleInput"
 
 
+@pytest.mark.parametrize("name", ["nccl:all_reduce", "gloo:all_reduce", "ucc:alltoall"])
+def test_collectives_that_an_old_profiler_recorded_as_operators_are_ranges(name: str) -> None:
+    assert range_names.is_range(name)
+
+
 @pytest.mark.parametrize(
     ("name", "meant"),
     [
