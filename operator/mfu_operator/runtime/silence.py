@@ -1,10 +1,13 @@
 """Why a baseline has no reading to be held against."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 from mfu_operator.detect.utilisation import mfu_problem
 from mfu_operator.errors import MfuError, Wait
 from mfu_operator.model.baseline import BaselineSpec, WorkloadRef
+from mfu_operator.model.series import Reading
 from mfu_operator.runtime.watched import Watched
 
 _SILENT_S = 300.0
@@ -28,9 +31,26 @@ def silence(watched: Watched, now_s: float) -> MfuError | None:
         reason = absence(watched)
         if reason is not None and not isinstance(reason, Wait):
             return reason
+    elif _lacks_pods(watched, reading):
+        reason = absence(watched)
+        if reason is not None:
+            return reason
     if watched.baseline is None or watched.baseline.level.mfu is None:
         return None
     return mfu_problem(watched.spec, reading)
+
+
+def without_parts(source: ExplainingSource, watched: Watched, readings: Sequence[Reading]) -> Sequence[Reading]:
+    """Readings of some of a run's pods without their values, where the source could not reach the others: ranks may
+    differ, and the mean of some is no reading of the run. Their steps and phases are."""
+    if not readings or source.absence(watched.workload) is None:
+        return readings
+    return [replace(each, values={}) if _lacks_pods(watched, each) else each for each in readings]
+
+
+def _lacks_pods(watched: Watched, reading: Reading) -> bool:
+    known = watched.state.incarnation
+    return known not in (None, reading.incarnation) and set(reading.incarnation.split(",")) < set(known.split(","))
 
 
 def absence(watched: Watched) -> MfuError | None:

@@ -27,7 +27,7 @@ from mfu_operator.ports import MOST_POINTS, Credentials, Metrics, MetricsSources
 from mfu_operator.runtime.hardware_looks import look_at_hardware
 from mfu_operator.runtime.occupancy import Span
 from mfu_operator.runtime.round import Round
-from mfu_operator.runtime.silence import silence
+from mfu_operator.runtime.silence import ExplainingSource, silence, without_parts
 from mfu_operator.runtime.vitals_looks import look_at_vitals
 from mfu_operator.runtime.watched import Watched, workloads
 
@@ -330,10 +330,12 @@ class Sweep:
         except MfuError as problem:
             self._failed(source, problem, now_s)
             return
+        explaining = source if isinstance(source, ExplainingSource) else None
         with self._lock:
             self._health[source] = _Health()
             for one in current:
-                one.take(latest.get(one.workload, ()))
+                readings = latest.get(one.workload, ())
+                one.take(readings if explaining is None else without_parts(explaining, one, readings))
         swept = Round(current, now_s, self._turn, self._lock)
         look_at_hardware(source, swept)
         look_at_vitals(source, swept)

@@ -77,13 +77,14 @@ class PrometheusMetrics:
         return found
 
     def absence(self, workload: WorkloadRef) -> MfuError | None:
-        """That `latest` may have had nothing of a workload because the answers were without a part of their data."""
+        """That `latest` may have had nothing, or not all, of a workload because its answers were without a part of the
+        data."""
         if self._lacking is None:
             return None
         return Retry(
             "PrometheusIncomplete",
-            f"{self.address} answers without a part of its data, and with nothing of {workload.kind} "
-            f"{workload.namespace}/{workload.name}: {self._lacking}",
+            f"{self.address} answers without a part of its data, and without {workload.kind} "
+            f"{workload.namespace}/{workload.name} or some of its pods: {self._lacking}",
         )
 
     def history(

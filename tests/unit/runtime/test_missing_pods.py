@@ -1,0 +1,77 @@
+"""A run of which some pods are in the part of the data that a source could not reach."""
+
+import pytest
+
+from mfu_operator.errors import Retry
+from mfu_operator.model.baseline import Signal, WorkloadRef
+from mfu_operator.model.series import Reading
+from mfu_operator.model.verdict import Gate, Verdict
+from tests.support.metrics_double import MetricsDouble
+from tests.support.sweep_bench import BASELINE, JOB, SPEC, Bench
+
+BOTH, ONE = "gpt-0,gpt-1", "gpt-0"
+UNEQUAL = {BOTH: 0.46, ONE: 0.35}
+"""The first stage of a pipeline has more to do than the second: MFU of both, and of the first alone."""
+
+
+class InPart(MetricsDouble):
+    """A source that says whether its answers lack a part of its data."""
+
+    whole = True
+
+    def absence(self, workload: WorkloadRef) -> Retry | None:
+        return None if self.whole else Retry("PrometheusIncomplete", "a store is down")
+
+
+@pytest.fixture
+def source(bench: Bench) -> InPart:
+    found = InPart()
+    bench.read_from(found)
+    bench.sweep.register("uid", SPEC, BASELINE)
+    return found
+
+
+def run(bench: Bench, minutes: int, pods: str, steps: bool = True) -> None:
+    for _ in range(2 * minutes):
+        bench.now_s += 30
+        step = bench.now_s if steps else 1e6
+        bench.metrics.add(JOB, Reading(bench.now_s, {Signal.MFU: UNEQUAL[pods]}, step=step, incarnation=pods))
+        bench.sweep.run_once()
+
+
+def test_the_mean_of_those_that_came_is_no_reading_of_the_run(bench: Bench, source: InPart) -> None:
+    run(bench, 30, BOTH)
+    assert bench.verdict() is Verdict.HEALTHY
+    source.whole = False
+    run(bench, 60, ONE)
+    assert bench.verdict() is Verdict.NO_DATA
+    problem = bench.sweep.source_problem("uid")
+    assert problem is not None
+    assert problem.reason == "PrometheusIncomplete"
+    source.whole = True
+    run(bench, 20, BOTH)
+    assert bench.verdict() is Verdict.HEALTHY
+    assert bench.sweep.source_problem("uid") is None
+
+
+def test_a_run_all_of_whose_pods_came_is_judged(bench: Bench, source: InPart) -> None:
+    source.whole = False
+    run(bench, 30, BOTH)
+    assert bench.verdict() is Verdict.HEALTHY
+    assert bench.sweep.source_problem("uid") is None
+
+
+def test_a_hang_of_those_that_came_is_told(bench: Bench, source: InPart) -> None:
+    run(bench, 30, BOTH)
+    source.whole = False
+    run(bench, 20, ONE, steps=False)
+    judgement = bench.sweep.judgement("uid", bench.now_s)
+    assert judgement is not None
+    assert Gate.HUNG in judgement.gates
+
+
+def test_a_pod_that_is_missing_from_a_whole_answer_holds_nothing_up(bench: Bench, source: InPart) -> None:
+    """Its scrape failed: the others of a synchronous run tell of it."""
+    run(bench, 30, BOTH)
+    run(bench, 20, ONE)
+    assert bench.verdict() is Verdict.REGRESSED
