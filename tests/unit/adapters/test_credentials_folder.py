@@ -64,7 +64,7 @@ def test_a_secret_that_is_renewed_while_it_is_read_is_read_whole(mount: Mount) -
         mount.swap(mount.prepare(username="new-user", token="new-token"))
         (old / "token").unlink()
         pipe.write("old-user")
-    reader.join(10.0)
+    reader.join(60.0)
     assert found == [Credentials(username="new-user", password="new-token")]
 
 
