@@ -3,6 +3,7 @@
 import csv
 import math
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -60,14 +61,12 @@ def read_csv(path: Path, signal: Signal) -> History:
     Raises:
         Unreadable: (UnreadableSeries) naming the line and what it must hold.
     """
-    rows = csv.reader(_text(path).splitlines(), skipinitialspace=True)
-    time_at, value_at, phase_at = _columns(path, next(rows, []))
+    rows = _rows(path)
+    _, head = next(rows, ("", []))
+    time_at, value_at, phase_at = _columns(path, head)
     dated: bool | None = None
     by_time: dict[float, Reading] = {}
-    for row in rows:
-        if not row:
-            continue
-        where = f"{path}, line {rows.line_num}"
+    for where, row in rows:
         time_s, is_date = _time_s(_cell(row, time_at), where)
         if dated is not None and is_date is not dated:
             kinds = ("is a date", "in seconds") if is_date else ("is in seconds", "dates")
@@ -80,6 +79,17 @@ def read_csv(path: Path, signal: Signal) -> History:
         phase = _phase(_cell(row, phase_at), where)
         by_time[time_s] = Reading(time_s, {} if value is None else {signal: value}, phase)
     return History(tuple(by_time[time_s] for time_s in sorted(by_time)), bool(dated))
+
+
+def _rows(path: Path) -> Iterator[tuple[str, list[str]]]:
+    """Each row that is not empty, and where it ends."""
+    rows = csv.reader(_text(path).splitlines(), skipinitialspace=True)
+    try:
+        for row in rows:
+            if row:
+                yield f"{path}, line {rows.line_num}", row
+    except csv.Error as error:
+        raise Unreadable("UnreadableSeries", f"{path}, line {rows.line_num}: {error}: is a quote not closed?") from None
 
 
 def _text(path: Path) -> str:

@@ -303,6 +303,7 @@ def test_phases_gate_the_replay_as_they_gate_the_operator(tmp_path: Path, manife
         ("time,value\n2026-01-01T00:00:00Z,2\n30,2\n", "line 3: '30' is in seconds and the times before it are dates"),
         ("time,value\n0,2\n2026-01-01T00:00:00Z,2\n", "is a date and the times before it are in seconds"),
         ("time,value\n-1e300,2\n", "is beyond the year 5000"),
+        ('time,value\n0,"2\n' + "30,2\n" * 40_000, "is a quote not closed"),
         ("time,value\nyesterday,2\n", "line 2"),
         ("time,value\n1,fast\n", "no number"),
         ("time,value\n1767225600000,2\n", "not milliseconds"),
