@@ -11,13 +11,12 @@ from mfu_operator.adapters.metric_names import MetricNames, of_fleet, profiles
 from mfu_operator.adapters.prometheus import PrometheusMetrics, dcgm
 from mfu_operator.adapters.prometheus.dcgm import FIELD_NAMES
 from mfu_operator.adapters.scrape import PodMetrics, PodSources
-from mfu_operator.api import decode
 from mfu_operator.api import status as codec
 from mfu_operator.api.decode import MOST_MFU
 from mfu_operator.cli import baselines
 from mfu_operator.cli.doctor_pods import examined_pods, through
 from mfu_operator.cli.findings import PERCENTAGE, VITALS_LINE, WITHOUT, Finding, vitals_finding
-from mfu_operator.cli.manifest import MANIFEST, read_manifest
+from mfu_operator.cli.manifest import MANIFEST, read_manifest, spec_of
 from mfu_operator.cli.source import Asked, opened, prometheus_options
 from mfu_operator.detect.comparable import differences
 from mfu_operator.detect.samples import INFO, MFU, PHASE, SCRAPED_AT, STEP_TIME, THROUGHPUT
@@ -58,7 +57,7 @@ def doctor_command(name: str | None, namespace: str | None, manifest: Path | Non
         body = read_manifest(manifest)
     else:
         raise click.UsageError("give either NAME or --baseline FILE")
-    spec = as_recorded(decode.spec(body), codec.decode(body.get("status")).baseline)
+    spec = as_recorded(spec_of(body), codec.decode(body.get("status")).baseline)
     fleet = fleet_of(from_environment())
     if spec.metrics.pods is not None and asked.address is None:
         found, readings = _ask_pods(spec, fleet)

@@ -11,11 +11,10 @@ from typing import Any
 
 import click
 
-from mfu_operator.api import decode
 from mfu_operator.api import status as codec
 from mfu_operator.api.quantities import duration_s, unix_s
 from mfu_operator.cli.history import History, read_csv
-from mfu_operator.cli.manifest import MANIFEST, read_manifest
+from mfu_operator.cli.manifest import MANIFEST, read_manifest, spec_of
 from mfu_operator.cli.picture import Chart, Loss, png, svg
 from mfu_operator.cli.source import Asked, opened, prometheus_options
 from mfu_operator.detect.cleaning import STRENGTH, level_of
@@ -104,7 +103,7 @@ def replay_command(
 def _declared(body: Mapping[str, Any]) -> tuple[BaselineSpec, Baseline | None]:
     """What the manifest asks for, and the level that is held: declared, or recorded as its status says (without the
     moment, for it is not that of the readings' own beginning)."""
-    spec = decode.spec(body)
+    spec = spec_of(body)
     if spec.declared is not None:
         return spec, Baseline(spec.declared, spec.declared_spread or UNKNOWN_SPREAD, Provenance.DECLARED)
     held = codec.decode(body.get("status")).baseline

@@ -18,6 +18,7 @@ from click.testing import CliRunner
 
 from mfu_operator.api import status as codec
 from mfu_operator.cli.history import read_csv
+from mfu_operator.cli.manifest import read_manifest, spec_of
 from mfu_operator.cli.picture.letters import letter
 from mfu_operator.cli.picture.shapes import ADVANCE
 from mfu_operator.cli.replay import replay_command
@@ -27,6 +28,7 @@ from mfu_operator.model.incident import Status
 from mfu_operator.model.series import Phase
 from tests.support.loopback import running
 
+SAMPLES = Path(__file__).parents[3] / "crds" / "samples"
 SVG = "{http://www.w3.org/2000/svg}"
 MANIFEST = """
 apiVersion: mfu-operator.io/v1alpha1
@@ -389,6 +391,39 @@ def test_a_signal_that_the_baseline_does_not_declare_is_refused_with_the_remedy(
     path = written(tmp_path, [0.0] * 10)
     with pytest.raises(MfuError, match="--record 3h"):
         ran(path, "--baseline", manifest, "--signal", "throughput")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("kind: List\nitems: []\n", "not a TrainingBaseline manifest"),
+        ("kind: TrainingBaseline\nspec: 5\n", "spec is 5: write its fields below it"),
+        ("kind: TrainingBaseline\nmetadata: gpt\n", "metadata is 'gpt'"),
+        ("kind: TrainingBaseline\n---\nkind: TrainingBaseline\n", "expected a single document"),
+    ],
+)
+def test_a_manifest_that_is_none_says_what_is_wrong_with_it(tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "bad.yaml").write_text(text)
+    with pytest.raises(Unreadable, match=says):
+        ran(written(tmp_path, [0.0]), "--baseline", tmp_path / "bad.yaml")
+
+
+def test_a_misspelt_field_is_told_and_what_is_written_right_is_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    misspelt = tmp_path / "misspelt.yaml"
+    misspelt.write_text(MANIFEST + '  detection: {tolerence: "5%", sustain: 5m}\n')
+    spec_of(read_manifest(misspelt))
+    told = capsys.readouterr().err
+    assert told == (
+        "kubectl-mfu: spec.detection.tolerence is no field, so it does nothing: `kubectl explain tb.spec.detection`\n"
+    )
+
+
+@pytest.mark.parametrize("sample", sorted(SAMPLES.glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_field_of_the_samples_is_known(sample: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spec_of(read_manifest(sample))
+    assert capsys.readouterr().err == ""
 
 
 def test_either_a_file_or_an_address_is_needed(manifest: Path) -> None:
