@@ -5,7 +5,7 @@ A gated second counts nothing, and the start of a run is waited for.
 
 import math
 
-from mfu_operator.detect.cleaning import gate_of, is_restart, level_of, losses_of, values_of
+from mfu_operator.detect.cleaning import gate_of, is_restart, level_of, losses_of, tells_the_speed, values_of
 from mfu_operator.detect.cusum import collect, running_medians
 from mfu_operator.detect.evidence import State, added, alarm_after_s, replace, restarted, without_evidence
 from mfu_operator.detect.statistics import Tolerance, tolerance_of
@@ -86,7 +86,7 @@ def advance(
     if state.step_moved_s is not None and state.step_moved_s < reading.time_s and reading.step is not None:
         return _standing_still(state, reading.time_s, baseline, detection)
     losses = losses_of(values_of(reading), baseline.level)
-    if not losses:
+    if not losses or not tells_the_speed(state.incarnation, reading):
         return replace(state, counted_s=reading.time_s, gates=frozenset())
     if reading.step is None:
         state = _shown(state, reading)

@@ -16,6 +16,10 @@ MIN_RUNNING_RATIO = 0.5
 _SMALLEST, _LARGEST = 1e-30, 1e30
 """Nothing that is measured of a job lies beyond, in any unit; what does is a counter that broke."""
 
+_MISSING_SHARE = 0.1
+"""Where ranks differ (the stages of a pipeline) by a fifth, the mean of nine tenths of them is off by 2 % at most:
+the default tolerance."""
+
 RANKS_APART_STEPS = 2.0
 """Synchronous ranks are in the same step or the next when they are scraped; a missing rank moves the maximum by it."""
 
@@ -84,3 +88,17 @@ def is_restart(incarnation: str, step: float | None, reading: Reading) -> bool:
     if reading.incarnation == incarnation:
         return False
     return not set(reading.incarnation.split(",")) <= set(incarnation.split(","))
+
+
+def missing_pods(incarnation: str | None, reading: Reading) -> frozenset[str]:
+    """The pods of an incarnation that a reading has nothing of; none where it is of another incarnation."""
+    if incarnation is None or incarnation == reading.incarnation:
+        return frozenset()
+    known, read = frozenset(incarnation.split(",")), frozenset(reading.incarnation.split(","))
+    return known - read if read < known else frozenset()
+
+
+def tells_the_speed(incarnation: str | None, reading: Reading) -> bool:
+    """Whether so many of the pods were read that their mean is the run's."""
+    missing = missing_pods(incarnation, reading)
+    return not missing or len(missing) <= _MISSING_SHARE * (reading.incarnation.count(",") + 1 + len(missing))

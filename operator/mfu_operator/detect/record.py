@@ -8,7 +8,7 @@ from statistics import median
 from typing import NamedTuple
 
 from mfu_operator.detect.advance import LONGEST_STEP_SHARE
-from mfu_operator.detect.cleaning import STRENGTH, gate_of, is_restart, log_speed, values_of
+from mfu_operator.detect.cleaning import STRENGTH, gate_of, is_restart, log_speed, tells_the_speed, values_of
 from mfu_operator.detect.comparable import completed, differences
 from mfu_operator.detect.statistics import (
     DEFAULT_TOLERANCE,
@@ -183,7 +183,7 @@ def _runs(readings: Sequence[Reading], plan: RecordPlan, rule: Detection) -> lis
             if reading.step is not None and reading.step == step:
                 continue
             step = reading.step
-            values = _counting(reading)
+            values = _counting(reading) if tells_the_speed(group[0].incarnation, reading) else {}
             if values:
                 begun_s = reading.time_s if begun_s is None else begun_s
                 if reading.time_s - begun_s >= plan.warmup_s:

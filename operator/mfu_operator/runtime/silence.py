@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
+from mfu_operator.detect.cleaning import missing_pods, tells_the_speed
 from mfu_operator.detect.utilisation import mfu_problem
 from mfu_operator.errors import MfuError, Wait
 from mfu_operator.model.baseline import BaselineSpec, WorkloadRef
@@ -12,6 +13,9 @@ from mfu_operator.runtime.watched import Watched
 
 _SILENT_S = 300.0
 """A pod that restarts is silent for less."""
+
+_MOST_NAMED = 5
+"""Pods, in a message; `kubectl mfu doctor` has all that are read."""
 
 
 @runtime_checkable
@@ -32,7 +36,7 @@ def silence(watched: Watched, now_s: float) -> MfuError | None:
         if reason is not None and not isinstance(reason, Wait):
             return reason
     elif _lacks_pods(watched, reading):
-        reason = absence(watched)
+        reason = absence(watched) or _pods_missing(watched, reading, now_s)
         if reason is not None:
             return reason
     if watched.baseline is None or watched.baseline.level.mfu is None:
@@ -49,8 +53,22 @@ def without_parts(source: ExplainingSource, watched: Watched, readings: Sequence
 
 
 def _lacks_pods(watched: Watched, reading: Reading) -> bool:
-    known = watched.state.incarnation
-    return known not in (None, reading.incarnation) and set(reading.incarnation.split(",")) < set(known.split(","))
+    return bool(missing_pods(watched.state.incarnation, reading))
+
+
+def _pods_missing(watched: Watched, reading: Reading, now_s: float) -> MfuError | None:
+    """That for long so many pods were not read that the mean of the others is no reading of the run."""
+    state = watched.state
+    if tells_the_speed(state.incarnation, reading) or state.usable_s is None or now_s - state.usable_s < _SILENT_S:
+        return None
+    missing = sorted(missing_pods(state.incarnation, reading))
+    of = len(missing) + reading.incarnation.count(",") + 1
+    named = ", ".join(missing[:_MOST_NAMED]) + (", …" if len(missing) > _MOST_NAMED else "")
+    return Wait(
+        "PodsMissing",
+        f"{len(missing)} of the run's {of} pods are not read ({named}), and the mean of the others is no reading of "
+        "the run: are these pods scraped, and does every shard of the metrics source answer?",
+    )
 
 
 def absence(watched: Watched) -> MfuError | None:

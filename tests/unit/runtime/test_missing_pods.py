@@ -70,8 +70,34 @@ def test_a_hang_of_those_that_came_is_told(bench: Bench, source: InPart) -> None
     assert Gate.HUNG in judgement.gates
 
 
-def test_a_pod_that_is_missing_from_a_whole_answer_holds_nothing_up(bench: Bench, source: InPart) -> None:
-    """Its scrape failed: the others of a synchronous run tell of it."""
+def test_half_the_pods_of_a_whole_answer_are_no_reading_of_the_run_either(bench: Bench, source: InPart) -> None:
+    """Their scrapes fail, or a shard was dropped in silence."""
     run(bench, 30, BOTH)
-    run(bench, 20, ONE)
+    run(bench, 60, ONE)
+    assert bench.verdict() is Verdict.NO_DATA
+    problem = bench.sweep.source_problem("uid")
+    assert problem is not None
+    assert problem.reason == "PodsMissing"
+    assert "1 of the run's 2 pods are not read (gpt-1)" in problem.message
+    run(bench, 20, BOTH)
+    assert bench.verdict() is Verdict.HEALTHY
+    assert bench.sweep.source_problem("uid") is None
+
+
+def test_one_scrape_that_failed_is_nothing_to_speak_of(bench: Bench, source: InPart) -> None:
+    run(bench, 30, BOTH)
+    run(bench, 1, ONE)
+    assert bench.verdict() is Verdict.HEALTHY
+    assert bench.sweep.source_problem("uid") is None
+
+
+def test_a_tenth_of_the_pods_that_is_missing_holds_nothing_up(bench: Bench, source: InPart) -> None:
+    pods = [f"gpt-{rank}" for rank in range(10)]
+    for read in (pods, pods[1:]):
+        for _ in range(60):
+            bench.now_s += 30
+            loss = 0.9 if read is not pods else 1.0
+            values = {Signal.MFU: UNEQUAL[BOTH] * loss}
+            bench.metrics.add(JOB, Reading(bench.now_s, values, step=bench.now_s, incarnation=",".join(read)))
+            bench.sweep.run_once()
     assert bench.verdict() is Verdict.REGRESSED
