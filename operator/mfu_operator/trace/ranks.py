@@ -27,6 +27,10 @@ from mfu_operator.trace.steps import Steps
 AGREE_NS = 50_000
 """Clocks agree where the ends of collectives, once shifted, scatter by less: one short collective's length."""
 
+MOST = 0.5
+"""Of the longest wait: where no collective is of all ranks, the slowest must itself be slower by this much. A group
+whose transfers take longer is late without a rank that is."""
+
 ENOUGH_FOR_DRIFT = 4
 """Collectives, from which on a clock's drift is estimated beside its offset."""
 
@@ -123,23 +127,43 @@ def compare(accounts: Sequence[StepAccount], recorded: Sequence[Collectives], na
     count = len(shared[0].counted_names) if _numbered(shared) else min(one.count for one in accounts)
     waits = (length - length.min(axis=0)).sum(axis=1) / count
     slowest = int(np.argmin(waits))
+    skew = float(waits.max() - waits.min())
     where, extra = slow_in(accounts, slowest)
     scatter = disagreement_ns(shared)
+    groups = 1 if scatter <= AGREE_NS or extra < MOST * waits.max() else _groups(shared)
     said = (
         f"rank {names[slowest]} arrives last at {length.shape[1]} shared collectives: the others wait up to "
         f"{milliseconds(float(waits.max()))} per step for it; "
         + (f"it is slower in {where} by {milliseconds(extra)}" if where else "in what it is slower cannot be told")
     )
-    if scatter > AGREE_NS:
+    if scatter > AGREE_NS and groups > 1:
+        said += f"; the ranks meet in {groups} groups, in each of which the clocks are aligned"
+    elif scatter > AGREE_NS:
         said += f"; the clocks cannot be aligned: the ends of shared collectives differ by {milliseconds(scatter)}"
     return Ranks(
         slowest=names[slowest],
-        skew_ns=float(waits.max() - waits.min()),
+        skew_ns=skew,
         wait_ns={str(name): float(wait) for name, wait in zip(names, waits, strict=True)},
-        clock="aligned" if scatter <= AGREE_NS else "unaligned",
+        clock="aligned" if scatter <= AGREE_NS or groups > 1 else "unaligned",
         evidence=said,
         slow_in=where,
     )
+
+
+def _groups(shared: Sequence[Collectives]) -> int:
+    """How many groups of ranks there are, in each of which most ends agree; 1 where some rank agrees with no other.
+
+    Tensor-parallel ranks meet in every layer, and with those of other groups once a step. Where no collective is of
+    all ranks, the ends of no more than a group's agree.
+    """
+    groups: list[list[Collectives]] = []
+    for one in shared:
+        own = next((group for group in groups if disagreement_ns((group[0], one)) <= AGREE_NS), None)
+        if own is None:
+            groups.append([one])
+        else:
+            own.append(one)
+    return 1 if min(map(len, groups)) < 2 else len(groups)
 
 
 def matched(recorded: Sequence[Collectives]) -> tuple[Collectives, ...] | None:

@@ -108,6 +108,63 @@ def test_with_a_baseline_growth_is_laid_on_the_straggler_and_not_on_communicatio
     assert any("rank 3" in one for one in found.diagnosis.evidence)
 
 
+LAYERS = 6
+
+
+def record_grid(
+    compute_ms: list[float], folder: Path, steps: int = 6, transfer_ms: list[float] | None = None
+) -> list[Path]:
+    """Four ranks: 0 and 1, 2 and 3 meet after every layer (tensor parallel), 0 and 2, 1 and 3 after every step (data
+    parallel). No collective is of all four, and clocks differ."""
+    folder.mkdir(exist_ok=True)
+    slower = transfer_ms or [0.2] * 4
+    files = [KinetoFile(rank=rank, world_size=4) for rank in range(4)]
+    now = [1.0] * 4
+
+    def meet(first: int, second: int) -> None:
+        leaves = max(now[first], now[second]) + slower[first]
+        for rank in (first, second):
+            clock = 700 * rank
+            start, end = (round((value + clock) * MS) for value in (now[rank], leaves))
+            files[rank].kernel(
+                ALLREDUCE, start, end, files[rank].call("cudaLaunchKernel", start - 900, start), COMM_STREAM
+            )
+            now[rank] = leaves
+
+    for step in range(steps):
+        begins = list(now)
+        for _ in range(LAYERS):
+            for rank, file in enumerate(files):
+                start, end = (round((value + 700 * rank) * MS) for value in (now[rank], now[rank] + compute_ms[rank]))
+                file.kernel(GEMM, start, end, file.call("cudaLaunchKernel", start - 900, start))
+                now[rank] += compute_ms[rank]
+            meet(0, 1)
+            meet(2, 3)
+        meet(0, 2)
+        meet(1, 3)
+        for rank, file in enumerate(files):
+            start, end = (round((value + 700 * rank) * MS) for value in (begins[rank], now[rank]))
+            file.range(f"ProfilerStep#{step}", start, end)
+    return [file.write(folder / f"rank{rank}") for rank, file in enumerate(files)]
+
+
+def test_ranks_that_meet_in_groups_are_compared_where_the_slowest_is_as_much_slower_as_the_others_wait(
+    tmp_path: Path,
+) -> None:
+    even = record_grid([2.0] * 4, tmp_path / "even")
+    found = analyze(record_grid([2.0, 2.0, 2.0, 2.4], tmp_path / "now"), even)
+    assert isinstance(found.ranks, Ranks)
+    assert (found.ranks.slowest, found.ranks.slow_in, found.ranks.clock) == (3, "compute", "aligned")
+    assert "the ranks meet in 2 groups" in found.ranks.evidence
+    assert (found.diagnosis.bottleneck, found.diagnosis.cause) == ("Straggler", "SlowCompute")
+
+
+def test_a_group_that_transfers_more_slowly_is_no_straggler(tmp_path: Path) -> None:
+    paths = record_grid([2.0] * 4, tmp_path / "now", transfer_ms=[0.2, 0.2, 1.2, 1.2])
+    found = analyze(paths)
+    assert found.diagnosis.bottleneck != "Straggler"
+
+
 def test_ranks_that_recorded_other_steps_are_not_compared(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     one = record([Rank(0)], tmp_path)
