@@ -82,6 +82,17 @@ def test_ranks_that_a_tool_labelled_in_one_file_are_devices_of_their_own(
     assert any("number their devices alike" in said for said in found.traces[0].warnings)
 
 
+def test_ranks_in_one_file_are_numbered_in_their_own_order_and_not_in_the_files(tmp_path: Path) -> None:
+    labelled = []
+    for rank, input_us in ((10, 900.0), (2, 0.0)):
+        file = KinetoFile()
+        Loop(steps=7, input_us=input_us).record(file, 1)
+        labelled += [{**event, "pid": f"[TP{rank:02d}] {event['pid']}"} for event in file.events]
+    file.events = labelled
+    waits = [one.step.account_ns["idleInput"] for one in analyze([file.write(tmp_path / "merged")]).devices]
+    assert waits[0] < waits[1]
+
+
 def test_ranks_whose_processes_a_tool_numbered_anew_are_devices_of_their_own(tmp_path: Path) -> None:
     """TraceLens's merger: processes and correlations are moved, each rank's by as much."""
     ranks = [KinetoFile(), KinetoFile()]

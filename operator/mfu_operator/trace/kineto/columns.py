@@ -273,7 +273,7 @@ class Columns:
         of_owner, of_thread = self._ranks()
         keys = by_rank(correlations, of_thread[calls.thread])
         launch = np.where(correlation > 0, join(by_rank(correlation, of_owner[owner]), keys), NONE)
-        device, self._renumbered = told_apart(device, owner)
+        device, self._renumbered = told_apart(device, owner, list(self._owners))
         by_name = np.zeros((3, len(names)), dtype=np.int64)
         for one in used(name):
             by_name[:, one] = part_of(names[one]), copy_part(names[one]), "ageable" in names[one]

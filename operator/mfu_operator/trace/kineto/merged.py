@@ -40,19 +40,26 @@ def _label(process: str) -> str:
     return NUMBER.sub("", process)
 
 
+def _numbers(process: str) -> list[int]:
+    return [int(one) for one in re.findall(r"\d{1,18}", process)]
+
+
 def by_rank(correlation: Ints, rank: Ints) -> Ints:
     """Correlations as keys that are equal only within one rank; NONE stays."""
     return np.where(correlation == NONE, NONE, correlation ^ (rank << CORRELATION_BITS))
 
 
-def told_apart(device: Ints, owner: Ints) -> tuple[Ints, dict[int, int]]:
-    """The devices' numbers, and what those new ones stood for that are given where several owners use the same."""
-    owners = used(owner)
-    if len(owners) < 2:
+def told_apart(device: Ints, owner: Ints, owners: Sequence[Any]) -> tuple[Ints, dict[int, int]]:
+    """The devices' numbers, and what those new ones stood for that are given where several owners use the same.
+
+    `owner` is an index into `owners`. New numbers are given in the order of the owners' own.
+    """
+    met = sorted((int(one) for one in used(owner)), key=lambda one: _numbers(str(owners[one])))
+    if len(met) < 2:
         return device, {}
     found, taken, renumbered = device.copy(), set[int](), dict[int, int]()
     free = int(device.max()) + 1
-    for one in owners:
+    for one in met:
         mine = owner == one
         for number in (int(each) for each in distinct(device[mine])):
             if number in taken:
