@@ -14,7 +14,7 @@ from mfu_operator.trace.case import milliseconds
 from mfu_operator.trace.distinct import distinct
 from mfu_operator.trace.ranks import Collectives, collectives
 from mfu_operator.trace.repetition import repeated
-from mfu_operator.trace.steps import Steps, find_steps, span
+from mfu_operator.trace.steps import FEWEST_INTERIOR, Steps, find_steps, span
 
 FEW_HIDDEN = 0.05
 """Of the device's operations: so few without a launch call are worth no warning."""
@@ -151,8 +151,8 @@ def _mean(trace: Trace, steps: Steps, parts: Ints, source: str, *warnings: str) 
         warnings=(*trace.warnings, *steps.warnings, *warnings),
         facts={
             "analysis": float(ANALYSIS),
-            "restStdNs": _spread(
-                lengths - parts[counted, accounting.INPUT] - host_facts.compiling(trace, steps)[counted]
+            "restStdNs": _rest_spread(
+                lengths, parts[counted, accounting.INPUT] + host_facts.compiling(trace, steps)[counted]
             ),
             **{f"{group}StdNs": _spread(parts[np.ix_(counted, of)].sum(axis=1)) for group, of in SPREADS.items()},
             **host_facts.input_facts(trace, steps, counted),
@@ -162,6 +162,16 @@ def _mean(trace: Trace, steps: Steps, parts: Ints, source: str, *warnings: str) 
             **_conditions(trace, steps),
         },
     )
+
+
+def _rest_spread(lengths: Ints, known: Ints) -> float:
+    """The spread of what is neither input nor compiling, over the steps in which these do not stand out.
+
+    In a step that waits long, a device that its host runs ahead of works off what was queued for the next ones.
+    """
+    usual = ~host_facts.stands_out(known)
+    rest = lengths - known
+    return _spread(rest[usual] if usual.sum() >= FEWEST_INTERIOR else rest)
 
 
 def _spread(lengths: Ints) -> float:

@@ -92,9 +92,15 @@ def _per_step(lengths: Ints) -> Facts:
     return facts if period is None else {**facts, "inputPeriod": float(period)}
 
 
+def stands_out(lengths: Ints) -> Flags:
+    """Whether each of the waits is far longer than most."""
+    far: Flags = lengths > PEAK * max(float(np.quantile(lengths, 0.25)), lengths.max() / 10)
+    return far
+
+
 def rhythm(lengths: Ints) -> int | None:
     """Every how many steps a long wait comes, where it comes at least twice, evenly, and not between."""
-    peaks = np.flatnonzero(lengths > PEAK * max(float(np.quantile(lengths, 0.25)), lengths.max() / 10))
+    peaks = np.flatnonzero(stands_out(lengths))
     distances = distinct(np.diff(peaks))
     if len(peaks) < 2 or len(distances) != 1 or distances[0] < 2:
         return None

@@ -1,15 +1,18 @@
 """Diagnoses from accounts alone: what may be said, and when to say nothing."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from mfu_operator.model.account import PARTS, KernelTotal, StepAccount
 from mfu_operator.model.diagnosis import Bottleneck
 from mfu_operator.trace import causes
+from mfu_operator.trace.analyze import analyze
 from mfu_operator.trace.diagnose import GROUPS, diagnose
 from mfu_operator.trace.difference import difference, kernel_deltas
 from tests.support.synthetic.faults import FAULTS, RANK_FAULTS
+from tests.support.synthetic.kineto_file import KinetoFile
 
 MS = 1e6
 
@@ -60,6 +63,30 @@ def test_one_check_does_not_explain_many_waits() -> None:
     healthy = with_facts(HEALTHY, syncCalls=1.0, debugCalls=0.0, debugNs=0.0)
     found = diagnose(with_facts(WAITING, syncCalls=49.0, debugCalls=1.0, debugNs=0.5 * MS), healthy)
     assert (found.bottleneck, found.cause) == (Bottleneck.HOST_BOUND, "Synchronisation")
+
+
+def running_ahead(path: Path, waits_ms: list[float]) -> Path:
+    """A loop that never waits for its device: in a step that waits for input, the device works off what was queued, and
+    the steps after it are short until the queue is full again."""
+    file = KinetoFile()
+    now, free = 0.0, 140.0
+    for index, wait in enumerate(waits_ms):
+        begin, now = now, now + wait + 1.0
+        file.range("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", round(begin * MS), round(now * MS))
+        for _ in range(20):
+            start = max(now + 0.1, free)
+            call = file.call("cudaLaunchKernel", round(now * MS), round((now + 0.05) * MS))
+            file.kernel("ampere_sgemm_128x64_tn", round(start * MS), round((start + 2.0) * MS), call)
+            free, now = start + 2.0, max(now + 0.3, free - 100.0)
+        file.range(f"ProfilerStep#{index + 3}", round(begin * MS), round(now * MS))
+    return file.write(path)
+
+
+def test_an_event_of_the_input_counts_though_a_loop_that_runs_ahead_makes_its_other_steps_vary(tmp_path: Path) -> None:
+    steady = running_ahead(tmp_path / "steady", [0.1] * 14)
+    waited = running_ahead(tmp_path / "waited", [0.1] * 7 + [300.0] + [0.1] * 6)
+    found = analyze([waited], [steady]).diagnosis
+    assert (found.bottleneck, found.cause) == ("InputStarved", "WorkerRestart")
 
 
 def test_a_host_that_communicates_while_the_device_idles_is_communication() -> None:
