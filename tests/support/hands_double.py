@@ -50,6 +50,7 @@ class SweepDouble:
     runs: object = "a"
     rules: Ruling = field(default_factory=Ruling)
     ails: tuple[Symptom, ...] | None = ()
+    remembers: tuple[Reading, ...] | None = ()
 
     def register(self, key: str, *what: Any, **more: Any) -> None:
         self.registered[key] = {"what": what, **more}
@@ -68,6 +69,9 @@ class SweepDouble:
 
     def latest(self, key: str) -> Reading | None:
         return self.held[-1] if self.held else None
+
+    def past(self, key: str, span: tuple[float, float]) -> tuple[Reading, ...] | None:
+        return self.remembers
 
     def ruling(self, key: str, node_of: Mapping[str, str] | None = None, usual_nodes: Collection[str] = ()) -> Ruling:
         return self.rules

@@ -7,9 +7,10 @@ else:
 - an account's nanoseconds are rounded to whole ones, and its parts still sum to its step;
 - a judgement's numbers are rounded to six digits: it is made anew at every tick;
 - prose is cut (LIMITS; PAST_LIMITS for incidents of the past, which also lose diff and kernels), names never are;
-- of the past, the latest HISTORY incidents and PREVIOUS baselines are kept.
+- of the past, the latest HISTORY incidents and PREVIOUS baselines are kept, and the latest PICTURES;
+  one beyond PICTURE_CHARACTERS is none, for half a picture is no document.
 
-So a status stays below 100 KB whatever a trace or a person wrote. `summary` is written for people and never read back.
+So a status stays below 120 KB whatever a trace or a person wrote. `summary` is written for people and never read back.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,6 +30,9 @@ HISTORY = 10
 PREVIOUS = 5
 DIFF_CHARACTERS = 8000
 KERNELS = 10
+PICTURES = 1
+PICTURE_CHARACTERS = 24_000
+"""One of 160 readings, every other one of them gated, has fewer."""
 
 PROSE = frozenset(
     {"message", "title", "subject", "author", "problem", "singleVariable", "accepted", "superseded", "replacedBecause"}
@@ -119,9 +123,15 @@ def _within_bounds(status: Status) -> Status:
         judgement=None if status.judgement is None else _rounded(status.judgement),
         healthy_profile=_whole(status.healthy_profile),
         incident=None if status.incident is None else _present(status.incident),
-        history=tuple(_past(incident) for incident in _latest(status.history, HISTORY, lambda each: each.opened_at)),
+        history=_history(status.history),
         previous_baselines=_latest(status.previous_baselines, PREVIOUS, lambda each: each.replaced_at or 0.0),
     )
+
+
+def _history(incidents: Sequence[Incident]) -> tuple[Incident, ...]:
+    kept = _latest(incidents, HISTORY, lambda each: each.opened_at)
+    pictured = _latest([each for each in kept if each.picture is not None], PICTURES, lambda each: each.opened_at)
+    return tuple(_past(each, pictured=each in pictured) for each in kept)
 
 
 def _latest(items: Sequence[T], count: int, time_s: Callable[[T], float]) -> tuple[T, ...]:
@@ -146,12 +156,13 @@ def _present(incident: Incident) -> Incident:
     return replace(incident, profile=_whole(incident.profile), proposal=proposal)
 
 
-def _past(incident: Incident) -> Incident:
+def _past(incident: Incident, *, pictured: bool) -> Incident:
     proposal = None if incident.proposal is None else replace(incident.proposal, diff=None)
     profile = _whole(incident.profile)
     if profile is not None and profile.account is not None:
         profile = replace(profile, account=replace(profile.account, kernels=()))
-    return replace(incident, profile=profile, proposal=proposal)
+    picture = incident.picture if pictured and len(incident.picture or "") <= PICTURE_CHARACTERS else None
+    return replace(incident, profile=profile, proposal=proposal, picture=picture)
 
 
 def _whole(profile: ProfileFact | None) -> ProfileFact | None:

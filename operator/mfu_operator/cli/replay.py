@@ -15,18 +15,19 @@ from mfu_operator.api import status as codec
 from mfu_operator.api.quantities import duration_s, unix_s
 from mfu_operator.cli.history import History, read_csv
 from mfu_operator.cli.manifest import MANIFEST, read_manifest, spec_of
-from mfu_operator.cli.picture import Chart, Loss, png, svg
 from mfu_operator.cli.source import Asked, opened, prometheus_options
+from mfu_operator.detect.chart import chart_of
 from mfu_operator.detect.cleaning import STRENGTH, level_of
 from mfu_operator.detect.record import FirstLevel, record_first
 from mfu_operator.detect.replay import Replay, Said, replay, too_far_between
 from mfu_operator.detect.statistics import UNKNOWN_SPREAD, tolerance_of
 from mfu_operator.detect.utilisation import with_mfu
-from mfu_operator.detect.words import bare, duration, name_of, per_cent, quantity
+from mfu_operator.detect.words import duration, name_of, per_cent, quantity
 from mfu_operator.errors import Stall, Unreadable
 from mfu_operator.model.baseline import Baseline, BaselineSpec, Level, Provenance, Signal
 from mfu_operator.model.series import Reading
 from mfu_operator.model.verdict import Verdict
+from mfu_operator.picture import Chart, Loss, png, svg
 from mfu_operator.ports import MOST_POINTS
 from mfu_operator.reconcile.level import as_recorded
 from mfu_operator.runtime.wiring import fleet_of
@@ -294,23 +295,15 @@ def _chart(story: Story) -> Chart:
     tolerance = tolerance_of(story.baseline.spread, story.spec.detection)
     level = level_of(story.baseline.level, story.signal)
     assert level is not None
-    keeps = 1 - tolerance.ratio
-    limit = level / keeps if story.signal is Signal.STEP_TIME else level * keeps
-    unit = quantity(story.signal, level).removeprefix(bare(story.signal, level)).strip()
-    return Chart(
-        title=f"{story.spec.workload.name}: {name_of(story.signal)}{f' ({unit})' if unit else ''}",
-        points=[
-            (reading.time_s, reading.values[story.signal])
-            for reading in story.history.readings
-            if story.signal in reading.values
-        ],
-        level=level,
-        level_text=f"baseline {bare(story.signal, level)}",
-        limit=limit,
-        limit_text=f"{per_cent(tolerance.ratio)} slower",
-        gates=[(span.start_s, span.end_s, str(span.gate)) for span in story.replayed.gated],
-        events=[(said.time_s, said.event) for said in story.replayed.said],
-        losses=list(_losses(story)),
+    return chart_of(
+        story.spec.workload.name,
+        story.signal,
+        level,
+        tolerance.ratio,
+        story.history.readings,
+        story.replayed.gated,
+        [(said.time_s, said.event) for said in story.replayed.said],
+        list(_losses(story)),
         dated=story.history.dated,
     )
 

@@ -128,4 +128,14 @@ def _incident(console: Console, incident: Incident, subject: str) -> None:
             f"{recovery.single_variable or ''}",
             soft_wrap=True,
         )
-    console.print(f"  picture: {picture_command(subject, incident.onset_at)}", soft_wrap=True)
+    if incident.picture:
+        console.print(f"  picture: {_stored_picture(subject, incident.id)}", soft_wrap=True)
+    else:
+        console.print(f"  picture: {picture_command(subject, incident.onset_at)}", soft_wrap=True)
+
+
+def _stored_picture(subject: str, incident_id: str) -> str:
+    """The shell command that writes the picture in an incident's record to a file."""
+    namespace, _, name = subject.partition("/")
+    path = f'{{.status.history[?(@.id=="{incident_id}")].picture}}'
+    return f"kubectl get tb {name} -n {namespace} -o jsonpath='{path}' > {incident_id}.svg"

@@ -113,6 +113,8 @@ class Incident:
     """Why the incident was closed without a recovery: a person accepted the new level."""
     superseded: str | None = None
     """Why it was closed without one: another run took its place, or the loss grew, and that is another incident."""
+    picture: str | None = None
+    """Its readings as an SVG document, drawn once it recovered; empty where the source kept none. None: not drawn."""
 
 
 @dataclass(frozen=True, slots=True)

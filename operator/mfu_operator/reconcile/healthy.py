@@ -12,6 +12,7 @@ from mfu_operator.reconcile import profile
 from mfu_operator.reconcile.effects import Record, Step, Subject
 from mfu_operator.reconcile.known_good import known_good, newest_start_s, quiet, with_revision
 from mfu_operator.reconcile.opening import new_incident
+from mfu_operator.reconcile.picture import draw
 from mfu_operator.reconcile.world import World
 
 
@@ -106,5 +107,5 @@ def _profiled(failure: tuple[str, str] | None, job: str) -> Event:
     return Event("Warning", failure[0], failure[1])
 
 
-CHAIN: Sequence[Callable[[World], Step | None]] = (open_incident, remember_known_good, profile_once)
+CHAIN: Sequence[Callable[[World], Step | None]] = (open_incident, remember_known_good, draw, profile_once)
 """In the order in which a missing fact is obtained."""

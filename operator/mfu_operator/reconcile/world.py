@@ -9,6 +9,7 @@ from mfu_operator.model.baseline import Baseline, BaselineSpec
 from mfu_operator.model.commit import Source
 from mfu_operator.model.incident import Recording, Status
 from mfu_operator.model.proposal import PullRequest
+from mfu_operator.model.series import Reading
 from mfu_operator.model.verdict import Judgement
 from mfu_operator.model.vitals import Symptom
 from mfu_operator.model.workload import ProfilingJob, Workload
@@ -49,7 +50,8 @@ class World:
     learning where the configuration comes from, `answer_problem` from asking for the pull request. `findings`
     explain the loss and lie outside of any commit, `unmeasured` is what of the hardware nobody measured, `supporting`
     how busy it is. `symptoms` are what else is wrong; None: not known now.
-    `unlike` are the fields in which the job is not the baseline's.
+    `unlike` are the fields in which the job is not the baseline's. `past` are the readings of an incident that
+    recovered, for its picture.
     """
 
     now_s: float
@@ -72,3 +74,4 @@ class World:
     symptoms: tuple[Symptom, ...] | None = None
     answer_problem: MfuError | None = None
     unlike: tuple[str, ...] = ()
+    past: tuple[Reading, ...] | None = None

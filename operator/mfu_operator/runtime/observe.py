@@ -16,6 +16,7 @@ from mfu_operator.model.workload import JobPhase, ProfilingJob, Workload
 from mfu_operator.ports import Delivery
 from mfu_operator.reconcile.level import as_recorded, declared_baseline, held_against
 from mfu_operator.reconcile.needs import needs
+from mfu_operator.reconcile.picture import awaited, span_of
 from mfu_operator.reconcile.profile import awaits_job
 from mfu_operator.reconcile.world import Need, World
 from mfu_operator.runtime.hands import Hands
@@ -38,7 +39,15 @@ def observe(hands: Hands, world: World, looks: Looks) -> World:
         return world
     for need in needs(world.spec, world.status, world.judgement):
         world = _looked(hands, world, need, looks)
-    return world
+    return _remembering(hands, world)
+
+
+def _remembering(hands: Hands, world: World) -> World:
+    """The world with the readings of an incident whose picture is to be drawn."""
+    incident = awaited(world.status, world.now_s)
+    if incident is None or world.status.incident is not None:
+        return world
+    return replace(world, past=hands.sweep.past(world.identity.uid, span_of(incident, world.spec)))
 
 
 def _looked(hands: Hands, world: World, need: Need, looks: Looks) -> World:

@@ -26,6 +26,7 @@ from mfu_operator.model.vitals import Symptom
 from mfu_operator.ports import MOST_POINTS, Credentials, Metrics, MetricsSources
 from mfu_operator.runtime.hardware_looks import look_at_hardware
 from mfu_operator.runtime.occupancy import Span
+from mfu_operator.runtime.past_looks import look_at_past
 from mfu_operator.runtime.round import Round
 from mfu_operator.runtime.silence import ExplainingSource, silence, without_parts
 from mfu_operator.runtime.vitals_looks import look_at_vitals
@@ -172,6 +173,20 @@ class Sweep:
         with self._lock:
             watched = self._watched.get(key)
             return watched.latest if watched else None
+
+    def past(self, key: str, span: Span) -> tuple[Reading, ...] | None:
+        """Readings of a span that is over, oldest first, some 160 at most, handed over once; None until one of the next
+        sweeps has read them."""
+        with self._lock:
+            watched = self._watched.get(key)
+            if watched is None:
+                return None
+            if watched.past_span != span:
+                watched.past_span, watched.past = span, None
+            found = watched.past
+            if found is not None:
+                watched.past_span = watched.past = None
+            return found
 
     def ruling(self, key: str, node_of: Mapping[str, str] | None = None, usual_nodes: Collection[str] = ()) -> Ruling:
         """What of the hardware explains the loss that is open now, against what was read while there was none.
@@ -339,6 +354,7 @@ class Sweep:
         swept = Round(current, now_s, self._turn, self._lock)
         look_at_hardware(source, swept)
         look_at_vitals(source, swept)
+        look_at_past(source, swept, self._interval_s)
 
     def _failed(self, source: Metrics, problem: MfuError, now_s: float) -> None:
         with self._lock:

@@ -14,6 +14,7 @@ from mfu_operator.reconcile.decide import decide
 from mfu_operator.reconcile.effects import Effect, Record
 from mfu_operator.reconcile.known_good import known_good, newest_start_s, quiet
 from mfu_operator.reconcile.level import renewed
+from mfu_operator.reconcile.picture import awaited
 from mfu_operator.reconcile.profile import awaits_job, profiler_image
 from mfu_operator.reconcile.refresh import edited, refresh
 from mfu_operator.reconcile.world import Defaults, Identity, World
@@ -93,7 +94,7 @@ def _pace(world: World, backoff: Backoff) -> Pace:
         return Pace.WAITING if awaits_person(world, status.incident) and not asked else Pace.BUSY
     if world.problem is not None or world.source_problem is not None or backoff.standing() or backoff.waiting():
         return Pace.WAITING
-    if world.judgement is None or world.workload is None:
+    if world.judgement is None or world.workload is None or awaited(status, world.now_s) is not None:
         return Pace.BUSY
     if not quiet(world.judgement):
         return Pace.WAITING

@@ -76,6 +76,9 @@ class Watched:
     remembered: bool = False
     """Whether the history of its memory was read, so that its symptoms mean something."""
     compared: tuple[Mapping[str, str], Mapping[str, str], bool] | None = None
+    past_span: Span | None = None
+    """A span that is over, whose readings are asked for."""
+    past: tuple[Reading, ...] | None = None
 
     @property
     def workload(self) -> WorkloadRef:

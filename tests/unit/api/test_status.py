@@ -95,14 +95,23 @@ def test_parts_that_do_not_sum_are_not_made_to() -> None:
     assert sum(status.whole_nanoseconds(account).parts_ns.values()) == 120.0
 
 
-def test_the_largest_status_stays_below_100_kilobytes() -> None:
+def test_the_largest_status_stays_below_120_kilobytes() -> None:
     incident = story().incident
     assert incident is not None
-    history = tuple(replace(incident, id=f"i-{n}", opened_at=float(n)) for n in range(50))
+    picture = "p" * status.PICTURE_CHARACTERS
+    history = tuple(replace(incident, id=f"i-{n}", opened_at=float(n), picture=picture) for n in range(50))
     encoded = status.encode(replace(story(), history=history))
-    assert len(json.dumps(encoded)) < 100_000
+    assert len(json.dumps(encoded)) < 120_000
     assert [past["id"] for past in encoded["history"]] == [f"i-{n}" for n in range(40, 50)]
+    assert [past["id"] for past in encoded["history"] if "picture" in past] == ["i-49"]
     assert status.encode(status.decode(encoded)) == encoded
+
+
+def test_half_a_picture_is_none() -> None:
+    incident = story().incident
+    assert incident is not None
+    too_large = replace(incident, picture="p" * (status.PICTURE_CHARACTERS + 1))
+    assert "picture" not in status.encode(replace(story(), history=(too_large,)))["history"][0]
 
 
 def test_fields_of_a_newer_operator_stay() -> None:

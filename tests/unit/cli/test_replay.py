@@ -19,13 +19,13 @@ from click.testing import CliRunner
 from mfu_operator.api import status as codec
 from mfu_operator.cli.history import read_csv
 from mfu_operator.cli.manifest import read_manifest, spec_of
-from mfu_operator.cli.picture.letters import letter
-from mfu_operator.cli.picture.shapes import ADVANCE
 from mfu_operator.cli.replay import replay_command
 from mfu_operator.errors import MfuError, Unreadable
 from mfu_operator.model.baseline import Baseline, Level, Provenance, Signal, Spread
 from mfu_operator.model.incident import Status
 from mfu_operator.model.series import Phase
+from mfu_operator.picture.letters import letter
+from mfu_operator.picture.shapes import ADVANCE
 from tests.support.loopback import running
 
 SAMPLES = Path(__file__).parents[3] / "crds" / "samples"

@@ -251,6 +251,14 @@ def test_the_levels_of_the_past_are_told_with_why_they_were_replaced(api: ApiSer
     assert "picture: kubectl get tb gpt-small -n team-a -o yaml | kubectl mfu replay --baseline - " in story
 
 
+def test_the_picture_in_a_record_is_told_how_to_be_had(api: ApiServer) -> None:
+    drawn = incident(recovery=worlds.RECOVERY, picture="<svg/>")
+    api.keep(replace(worlds.SETTLED, history=(drawn,)))
+    path = """'{.status.history[?(@.id=="gpt-small-3f2a91c0-1")].picture}'"""
+    told = f"picture: kubectl get tb gpt-small -n team-a -o jsonpath={path} > gpt-small-3f2a91c0-1.svg"
+    assert told in said("status", "gpt-small")
+
+
 def refused(*arguments: str) -> MfuError:
     result = CliRunner().invoke(cli, arguments)
     assert isinstance(result.exception, MfuError)

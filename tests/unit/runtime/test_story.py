@@ -39,6 +39,21 @@ def test_every_fact_is_obtained_in_order_and_the_incident_is_closed(stage: Stage
     assert culprit[:12] in closed.recovery.single_variable
 
 
+def test_the_record_has_its_picture_once_the_readings_of_it_are_there(stage: Stage) -> None:
+    stage.sweep.remembers = None
+    stage.regress()
+    stage.tick()
+    stage.merge()
+    stage.tick(600)
+    assert stage.status.history[0].picture is None
+    onset_s = stage.status.history[0].onset_at
+    stage.sweep.remembers = tuple(Reading(onset_s + 30 * n, {Signal.MFU: 0.4}) for n in range(20))
+    stage.tick()
+    picture = stage.status.history[0].picture
+    assert picture is not None
+    assert picture.startswith("<svg")
+
+
 def test_what_it_left_in_the_world_is_two_jobs_one_branch_and_one_pull_request(stage: Stage) -> None:
     culprit = stage.regress()
     stage.ticks(5)

@@ -2,8 +2,8 @@
 
 from html import escape
 
-from mfu_operator.cli.picture.chart import Chart, shapes_of
-from mfu_operator.cli.picture.shapes import Bars, Box, Shape, Stroke, Text
+from mfu_operator.picture.chart import Chart, shapes_of
+from mfu_operator.picture.shapes import Bars, Box, Shape, Stroke, Text
 
 _FONT = 'font-family="sans-serif" font-size="13"'
 

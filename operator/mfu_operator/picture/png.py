@@ -8,9 +8,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from mfu_operator.cli.picture.chart import Chart, shapes_of
-from mfu_operator.cli.picture.letters import HEIGHT, letter
-from mfu_operator.cli.picture.shapes import ADVANCE, Bars, Box, Drawing, Point, Stroke, Text
+from mfu_operator.picture.chart import Chart, shapes_of
+from mfu_operator.picture.letters import HEIGHT, letter
+from mfu_operator.picture.shapes import ADVANCE, Bars, Box, Drawing, Point, Stroke, Text
 
 _DOTS = 2
 _LETTER_DOTS = 3

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from statistics import median
 
-from mfu_operator.cli.picture.scales import Area, Scales
-from mfu_operator.cli.picture.shapes import ADVANCE, Bars, Box, Drawing, Point, Shape, Stroke, Text
+from mfu_operator.picture.scales import Area, Scales
+from mfu_operator.picture.shapes import ADVANCE, Bars, Box, Drawing, Point, Shape, Stroke, Text
 
 WIDTH, HEIGHT = 1100, 400
 AREA = Area(left=70.0, top=88.0, right=920.0, bottom=336.0)
