@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Mapping
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -161,6 +162,13 @@ def test_after_the_merge_the_loss_is_gone_and_the_record_says_what_it_cost(main:
     assert recovery["gpuHoursLost"] == pytest.approx(hours * incident["drop"], rel=0.01)
     assert "num_workers" in recovery["singleVariable"]
     assert incident["proposal"]["state"] == "Merged"
+
+
+def test_the_record_has_a_picture_of_the_loss(main: MainJob) -> None:
+    picture = main.status["history"][0]["picture"]
+    said = {text.text for text in ElementTree.fromstring(picture).iter("{http://www.w3.org/2000/svg}text")}
+    assert {"Regressed", "Confirmed", "Recovered"} <= said, picture
+    assert "<path" in picture, "there are readings in it"
 
 
 def test_no_condition_of_the_incident_remains(main: MainJob) -> None:
