@@ -14,6 +14,7 @@ from mfu_operator.model.baseline import MetricsSource, PodScrape, Signal, Worklo
 from mfu_operator.model.series import Phase, Reading
 from mfu_operator.model.workload import PodEndpoint
 from mfu_operator.ports import Credentials, Metrics
+from mfu_operator.runtime.past_looks import RememberingSource
 from tests.support import victoriametrics_server
 from tests.support.certificates import Authority
 from tests.support.metrics_double import MetricsDouble
@@ -238,3 +239,17 @@ def test_history_holds_each_scrape_once_and_the_oldest_first(with_history: Metri
     times = [reading.time_s for reading in readings]
     assert times == pytest.approx([BEGIN_S + OFFSET_S + EVERY_S * index for index in range(SCRAPES)])
     assert [reading.step for reading in readings] == [10.0 * index for index in range(SCRAPES)]
+
+
+def test_the_speed_and_the_phase_of_a_span_are_had_alone(with_history: Metrics) -> None:
+    assert isinstance(with_history, RememberingSource)
+    start_s, end_s = BEGIN_S + 4 * EVERY_S, BEGIN_S + 12 * EVERY_S
+    readings = with_history.speeds(JOB, start_s, end_s, EVERY_S)
+    assert [reading.values[Signal.MFU] for reading in readings] == pytest.approx([0.46] * len(readings))
+    assert 8 <= len(readings) <= 9
+    assert [reading.phase for reading in readings].count(Phase.CHECKPOINT) == 1
+    times = [reading.time_s for reading in readings]
+    assert times == sorted(times)
+    assert times[0] >= start_s
+    assert times[-1] <= end_s
+    assert with_history.speeds(ABSENT, start_s, end_s, EVERY_S) == ()

@@ -44,6 +44,11 @@ class MetricsDouble:
         }
         return {workload: rows for workload, rows in spans.items() if rows}
 
+    def speeds(self, workload: WorkloadRef, start_s: float, end_s: float, step_s: float) -> tuple[Reading, ...]:
+        """All readings of the span."""
+        self._note("speeds", [workload])
+        return tuple(row for row in self.table.get(workload, []) if start_s <= row.time_s <= end_s)
+
     def _note(self, call: str, workloads: Sequence[WorkloadRef]) -> None:
         if self.fails is not None:
             self.refuse()

@@ -28,7 +28,7 @@ def test_of_many_that_are_asked_for_one_is_read_a_sweep(bench: Bench) -> None:
         assert sum(bench.sweep.past(key, span) is not None for key in keys) == min(expected, 1)
         bench.metrics.asked.clear()
         bench.run(0.5)
-        assert [call for call, _ in bench.metrics.asked].count("history") == 1
+        assert [call for call, _ in bench.metrics.asked].count("speeds") == 1
 
 
 def test_a_source_that_fails_is_asked_again(bench: Bench) -> None:

@@ -15,7 +15,7 @@ from mfu_operator.adapters.prometheus import dcgm, promql
 from mfu_operator.adapters.prometheus.api import INSTANT, RANGE, PrometheusApi, Row
 from mfu_operator.adapters.prometheus.portions import Portions, Query
 from mfu_operator.adapters.prometheus.selectors import alternatives, by_prefix, matcher, owners
-from mfu_operator.detect.samples import SCRAPED_AT, Assembly
+from mfu_operator.detect.samples import MFU, PHASE, SCRAPED_AT, STEP_TIME, THROUGHPUT, Assembly
 from mfu_operator.detect.vital_samples import VitalAssembly
 from mfu_operator.errors import MfuError, Retry
 from mfu_operator.model.baseline import WorkloadRef
@@ -26,6 +26,9 @@ from mfu_operator.ports import Credentials
 CHUNK = 2500
 """Workloads in one query: 10,000 jobs are 4 chunks of 8 queries and a few for memory and hardware, below 40 a sweep;
 2,500 names are 100 KB of matcher, which Prometheus takes as a set of literals."""
+
+SPEEDS = (MFU, STEP_TIME, THROUGHPUT, PHASE)
+"""What of a reading is drawn."""
 
 HISTORY_CHUNK = 250
 """A range query answers with every step of every series: a tenth of the workloads at a time keeps it in memory."""
@@ -92,6 +95,12 @@ class PrometheusMetrics:
     ) -> Mapping[WorkloadRef, tuple[Reading, ...]]:
         """Readings of a span, each scrape once, at most one per `step_s`."""
         return self._read(workloads, HISTORY_CHUNK, RANGE, lambda: self._span(start_s, end_s, step_s))
+
+    def speeds(self, workload: WorkloadRef, start_s: float, end_s: float, step_s: float) -> tuple[Reading, ...]:
+        """The speed and the phase of one workload over a span, one reading per `step_s`: four queries at most."""
+        kinds = [kind for kind in SPEEDS if kind in self.names.names]
+        span = self._span(start_s, end_s, step_s)
+        return self._read([workload], HISTORY_CHUNK, RANGE, lambda: span, kinds).get(workload, ())
 
     def hardware(
         self, workloads: Sequence[WorkloadRef], now_s: float
@@ -171,20 +180,29 @@ class PrometheusMetrics:
         return {"start": self._api.there(start_s), "end": self._api.there(end_s), "step": f"{step_s:g}"}
 
     def _read(
-        self, workloads: Sequence[WorkloadRef], chunk: int, path: str, when: Callable[[], Mapping[str, str]]
+        self,
+        workloads: Sequence[WorkloadRef],
+        chunk: int,
+        path: str,
+        when: Callable[[], Mapping[str, str]],
+        kinds: Sequence[str] | None = None,
     ) -> Mapping[WorkloadRef, tuple[Reading, ...]]:
-        """Read once, and once more where the first answers showed that the server's clock is another."""
+        """Read once, and once more where the first answers showed that the server's clock is another.
+
+        `kinds`: of samples; None: all that the names hold.
+        """
+        kinds = promql.kinds(self.names) if kinds is None else kinds
         ahead_s = self.ahead_s
-        readings = self._read_once(workloads, chunk, path, when())
-        return readings if self.ahead_s == ahead_s else self._read_once(workloads, chunk, path, when())
+        readings = self._read_once(workloads, chunk, path, when(), kinds)
+        return readings if self.ahead_s == ahead_s else self._read_once(workloads, chunk, path, when(), kinds)
 
     def _read_once(
-        self, workloads: Sequence[WorkloadRef], chunk: int, path: str, when: Mapping[str, str]
+        self, workloads: Sequence[WorkloadRef], chunk: int, path: str, when: Mapping[str, str], kinds: Sequence[str]
     ) -> Mapping[WorkloadRef, tuple[Reading, ...]]:
         assembly = Assembly(self.names.compared)
         owner_of = owners(workloads, self.names)
         ahead_s = self.ahead_s
-        for kind, row in self._rows(workloads, chunk, path, when):
+        for kind, row in self._rows(workloads, chunk, path, when, kinds):
             owner = owner_of(row.metric)
             if owner is not None:
                 scale, offset = self.names.scales.get(kind, 1.0), -ahead_s if kind == SCRAPED_AT else 0.0
@@ -193,15 +211,15 @@ class PrometheusMetrics:
         return assembly.readings()
 
     def _rows(
-        self, workloads: Sequence[WorkloadRef], chunk: int, path: str, when: Mapping[str, str]
+        self, workloads: Sequence[WorkloadRef], chunk: int, path: str, when: Mapping[str, str], kinds: Sequence[str]
     ) -> Iterator[tuple[str, Row]]:
-        """(kind, row) of every kind of sample of these workloads."""
+        """(kind, row) of these kinds of samples of these workloads."""
 
         @cache
         def selected(start: int, end: int) -> str:
             return matcher(workloads[start:end], self.names)
 
-        for kind in promql.kinds(self.names):
+        for kind in kinds:
 
             def query(start: int, end: int, kind: str = kind) -> str:
                 return promql.query(kind, selected(start, end), self.names)
