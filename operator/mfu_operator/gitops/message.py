@@ -20,8 +20,8 @@ CHANGES_SHOWN = 10
 _SUBJECT = re.compile(r"[a-z0-9.-]+/[a-z0-9.-]+")
 """Names as Kubernetes has them, which a shell and a forge leave as they are."""
 
-_SHOWN_BEFORE_S = 3 * 3600.0
-"""How much of the time before a loss its picture shows."""
+SHOWN_BEFORE_S = 3 * 3600.0
+"""How much of the time before a loss its picture shows at most."""
 
 _PARTS = {
     "compute": "compute",
@@ -113,7 +113,7 @@ def picture_command(subject: str, onset_s: float) -> str:
         onset_s: Unix time.
     """
     namespace, _, name = subject.partition("/")
-    since = datetime.fromtimestamp(onset_s - _SHOWN_BEFORE_S, UTC)
+    since = datetime.fromtimestamp(onset_s - SHOWN_BEFORE_S, UTC)
     return (
         f"kubectl get tb {name} -n {namespace} -o yaml | "
         f"kubectl mfu replay --baseline - --prometheus URL --since {since:%Y-%m-%dT%H:%M:%SZ} -o svg"

@@ -55,6 +55,15 @@ def test_it_shows_what_was_gated_and_fits_into_a_status() -> None:
     assert len(picture) <= PICTURE_CHARACTERS
 
 
+def test_it_shows_when_our_own_job_recorded_it() -> None:
+    profiled = replace(worlds.PROFILED, finished_at=worlds.NOW_S - 450)
+    of = replace(CLOSED, profile=profiled)
+    picture = drawn(replace(worlds.SETTLED, history=(of,)), past=readings()).picture
+    assert picture is not None
+    assert "<title>Profiling</title>" in picture
+    assert "Profiling" not in (drawn(past=readings()).picture or "")
+
+
 def test_it_begins_as_long_before_the_loss_as_the_loss_lasted_and_at_most_three_hours() -> None:
     onset_s, ended_s = CLOSED.onset_at, worlds.RECOVERY.recovered_at
     assert span_of(CLOSED, spec()) == (onset_s - 1200, ended_s)
