@@ -1,9 +1,5 @@
 import json
-import math
-import struct
 import time
-import xml.etree.ElementTree as ElementTree
-import zlib
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
@@ -17,51 +13,15 @@ import yaml
 from click.testing import CliRunner
 
 from mfu_operator.api import status as codec
-from mfu_operator.cli.history import read_csv
 from mfu_operator.cli.manifest import read_manifest, spec_of
 from mfu_operator.cli.replay import replay_command
 from mfu_operator.errors import MfuError, Unreadable
-from mfu_operator.model.baseline import Baseline, Level, Provenance, Signal, Spread
+from mfu_operator.model.baseline import Baseline, Level, Provenance, Spread
 from mfu_operator.model.incident import Status
-from mfu_operator.model.series import Phase
-from mfu_operator.picture.letters import letter
-from mfu_operator.picture.shapes import ADVANCE
 from tests.support.loopback import running
+from tests.unit.cli.replaying import LOSS_AND_BACK, MANIFEST, ran, written
 
 SAMPLES = Path(__file__).parents[3] / "crds" / "samples"
-SVG = "{http://www.w3.org/2000/svg}"
-MANIFEST = """
-apiVersion: mfu-operator.io/v1alpha1
-kind: TrainingBaseline
-metadata: {name: gpt}
-spec:
-  workload: {apiVersion: batch/v1, kind: Job, name: gpt}
-  comparable: {model: gpt}
-  baseline: {values: {mfu: 0.46, stepTimeSeconds: 2.0}}
-"""
-
-
-@pytest.fixture
-def manifest(tmp_path: Path) -> Path:
-    path = tmp_path / "baseline.yaml"
-    path.write_text(MANIFEST)
-    return path
-
-
-def written(folder: Path, losses: list[float], start: float = 0.0, phase: str = "") -> Path:
-    path = folder / "series.csv"
-    lines = [f"{start + 30 * index},{0.46 * (1 - loss)},{phase}" for index, loss in enumerate(losses)]
-    path.write_text("time,value,phase\n" + "\n".join(lines) + "\n")
-    return path
-
-
-def ran(*arguments: object) -> str:
-    result = CliRunner().invoke(replay_command, [str(argument) for argument in arguments], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result.output
-
-
-LOSS_AND_BACK = [0.0] * 120 + [0.1] * 120 + [0.0] * 60
 
 
 def test_the_events_of_a_loss_are_told_with_time_onset_and_drop(tmp_path: Path, manifest: Path) -> None:
@@ -213,75 +173,6 @@ def test_a_healthy_series_is_said_to_be_nothing_to_speak_of(tmp_path: Path, mani
     assert "would have said nothing" in ran(written(tmp_path, [0.0] * 200), "--baseline", manifest)
 
 
-def test_the_picture_is_an_svg_with_its_events(tmp_path: Path, manifest: Path) -> None:
-    picture = ran(written(tmp_path, LOSS_AND_BACK), "--baseline", manifest, "-o", "svg")
-    ElementTree.fromstring(picture)
-    assert "Regressed" in picture
-    assert "polyline" in picture
-
-
-def pixels(picture: bytes) -> "tuple[int, int, bytes]":
-    """Width, height and the RGB rows of a PNG without filters."""
-    width, height = struct.unpack(">II", picture[16:24])
-    start = picture.index(b"IDAT")
-    length = int.from_bytes(picture[start - 4 : start], "big")
-    return width, height, zlib.decompress(picture[start + 4 : start + 4 + length])
-
-
-def test_the_picture_is_a_png_too(tmp_path: Path, manifest: Path) -> None:
-    arguments = [str(written(tmp_path, LOSS_AND_BACK)), "--baseline", str(manifest), "-o", "png"]
-    picture = CliRunner().invoke(replay_command, arguments).stdout_bytes
-    assert picture.startswith(b"\x89PNG")
-    width, height, rows = pixels(picture)
-    assert (width, height, len(rows)) == (2200, 800, 800 * (2200 * 3 + 1))
-    purple = bytes((0x6A, 0x1B, 0x9A))
-    assert rows.count(purple) > 500, "the line and the letters of Confirmed"
-
-
-def test_the_picture_says_where_the_loss_is_and_what_is_tolerated(tmp_path: Path, manifest: Path) -> None:
-    picture = ran(written(tmp_path, LOSS_AND_BACK), "--baseline", manifest, "-o", "svg")
-    texts = [element.text for element in ElementTree.fromstring(picture).iter(f"{SVG}text")]
-    for expected in ("gpt: MFU", "baseline 0.460", "Regressed", "Confirmed", "Recovered", "1 h"):
-        assert expected in texts
-    assert "loss, from its onset" in texts, "in the legend"
-    assert [each for each in texts if each and each.endswith(" % slower")], "beside the limit"
-
-
-def test_events_are_named_beside_each_other_and_not_one_over_the_other(tmp_path: Path, manifest: Path) -> None:
-    waves = [0.0] * 300 + [loss for _ in range(8) for loss in [0.3] * 60 + [0.0] * 60]
-    picture = ran(written(tmp_path, waves), "--baseline", manifest, "-o", "svg")
-    named = [
-        (float(element.attrib["x"]), element.attrib["y"], element.text or "")
-        for element in ElementTree.fromstring(picture).iter(f"{SVG}text")
-        if element.text in ("Regressed", "Confirmed", "Recovered")
-    ]
-    assert len(named) > 5
-    for x, lane, text in named:
-        after = [other for other, where, _ in named if where == lane and other > x]
-        assert min(after, default=math.inf) > x + len(text) * ADVANCE
-
-
-def test_a_dated_series_has_dates_below_it(tmp_path: Path, manifest: Path) -> None:
-    path = tmp_path / "dated.csv"
-    path.write_text("time,value\n" + "\n".join(f"2026-01-0{day}T00:00:00Z,0.46" for day in range(1, 7)))
-    assert ">2026-01-03</text>" in ran(path, "--baseline", manifest, "-o", "svg")
-
-
-def test_one_wild_reading_does_not_flatten_the_picture(tmp_path: Path, manifest: Path) -> None:
-    losses = [0.001 * (index % 3) for index in range(400)]
-    calm = ran(written(tmp_path, losses), "--baseline", manifest, "-o", "svg")
-    wild = ran(written(tmp_path, [*losses[:200], 0.9, *losses[201:]]), "--baseline", manifest, "-o", "svg")
-    assert 'text-anchor="end">0.455</text>' in calm
-    assert 'text-anchor="end">0.455</text>' in wild
-
-
-def test_the_png_has_the_letters_of_the_texts(tmp_path: Path, manifest: Path) -> None:
-    """A title of other words is another picture, and each letter is made of dots."""
-    assert len({letter(chr(code)).tobytes() for code in range(33, 127)}) == 94
-    assert letter(" ").sum() == 0
-    assert (letter("é") == letter("ß")).all(), "an empty box"
-
-
 def test_a_silence_is_no_data(tmp_path: Path, manifest: Path) -> None:
     path = tmp_path / "gap.csv"
     path.write_text("time,value\n" + "\n".join(f"{30 * i + (7200 if i > 60 else 0)},0.46" for i in range(120)))
@@ -292,99 +183,6 @@ def test_a_silence_is_no_data(tmp_path: Path, manifest: Path) -> None:
 def test_phases_gate_the_replay_as_they_gate_the_operator(tmp_path: Path, manifest: Path) -> None:
     told = json.loads(ran(written(tmp_path, [0.5] * 30, phase="checkpoint"), "--baseline", manifest, "-o", "json"))
     assert "Regressed" not in [event["event"] for event in told["events"]]
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("a,b\n1,2\n", r"time,value\[,phase\], separated by commas; it is 'a,b'"),
-        ("time;value\n1;2\n", "separated by commas; it is 'time;value'"),
-        ("", "the first line must name"),
-        ("time,value,value\n1,2,3\n", "names the column value twice"),
-        ("time,value\n\n1,2\n2,fast\n", "line 4: 'fast' is no number"),
-        ("time,value\n2026-01-01T00:00:00Z,2\n30,2\n", "line 3: '30' is in seconds and the times before it are dates"),
-        ("time,value\n0,2\n2026-01-01T00:00:00Z,2\n", "is a date and the times before it are in seconds"),
-        ("time,value\n-1e300,2\n", "is beyond the year 5000"),
-        ('time,value\n0,"2\n' + "30,2\n" * 40_000, "is a quote not closed"),
-        ("time,value\nyesterday,2\n", "line 2"),
-        ("time,value\n1,fast\n", "no number"),
-        ("time,value\n1767225600000,2\n", "not milliseconds"),
-        ("time,value,phase\n1,2,sleeping\n", "none of"),
-    ],
-)
-def test_a_file_that_cannot_be_read_names_the_line_and_the_remedy(tmp_path: Path, text: str, says: str) -> None:
-    path = tmp_path / "bad.csv"
-    path.write_text(text)
-    with pytest.raises(Unreadable, match=says):
-        read_csv(path, Signal.MFU)
-
-
-def test_a_file_that_is_not_utf_8_is_told_so(tmp_path: Path) -> None:
-    path = tmp_path / "exported.csv"
-    path.write_bytes("time,value\n0,0.5\n".encode("utf-16"))
-    with pytest.raises(Unreadable, match="save it as UTF-8"):
-        read_csv(path, Signal.MFU)
-
-
-def test_columns_are_known_by_their_names_however_they_are_written(tmp_path: Path) -> None:
-    path = tmp_path / "series.csv"
-    path.write_text("Step, Time , VALUE\n1, 0 , 0.5\n2, 30, 0.4\n")
-    assert [reading.values[Signal.MFU] for reading in read_csv(path, Signal.MFU).readings] == [0.5, 0.4]
-
-
-@pytest.mark.parametrize(
-    "stamp",
-    [
-        "2026-01-01T00:01:00Z",
-        "2026-01-01 00:01:00+00:00",
-        "2026-01-01 00:01:00",
-        "2026-01-01T05:31:00+0530",
-        "2026-01-01t00:01:00.000z",
-    ],
-)
-def test_dates_are_read_as_programs_write_them(tmp_path: Path, stamp: str) -> None:
-    path = tmp_path / "series.csv"
-    path.write_text(f"time,value\n{stamp},0.5\n")
-    history = read_csv(path, Signal.MFU)
-    assert (history.readings[0].time_s, history.dated) == (1767225660.0, True)
-
-
-@pytest.mark.parametrize(
-    ("word", "phase"),
-    [
-        ("train", Phase.RUNNING),
-        ("Running", Phase.RUNNING),
-        ("eval", Phase.EVALUATION),
-        ("validation", Phase.EVALUATION),
-        ("checkpointing", Phase.CHECKPOINT),
-        ("save", Phase.CHECKPOINT),
-        ("warmup", Phase.STARTING),
-        ("restarting", Phase.STARTING),
-        ("hung", Phase.PAUSED),
-        ("unknown", Phase.UNKNOWN),
-    ],
-)
-def test_phases_are_read_by_the_names_that_trainers_give_them(tmp_path: Path, word: str, phase: Phase) -> None:
-    path = tmp_path / "series.csv"
-    path.write_text(f"time,value,phase\n0,0.5,{word}\n")
-    assert read_csv(path, Signal.MFU).readings[0].phase is phase
-
-
-@pytest.mark.parametrize("nothing", ["", "null", "None", "NaN", "n/a"])
-def test_a_row_may_say_that_it_has_no_value(tmp_path: Path, nothing: str) -> None:
-    path = tmp_path / "series.csv"
-    path.write_text(f"time,value\n0,{nothing}\n30,0.5\n")
-    first = read_csv(path, Signal.MFU).readings[0]
-    assert not any(math.isfinite(value) for value in first.values.values())
-
-
-def test_empty_values_are_gaps_and_rows_are_sorted(tmp_path: Path) -> None:
-    path = tmp_path / "series.csv"
-    path.write_text("time,value,phase\n60,0.5,running\n0,0.4,\n30,,paused\n")
-    readings = read_csv(path, Signal.MFU).readings
-    assert [reading.time_s for reading in readings] == [0, 30, 60]
-    assert readings[1].values == {}
-    assert readings[2].phase is Phase.RUNNING
 
 
 def test_a_signal_that_the_baseline_does_not_declare_is_refused_with_the_remedy(tmp_path: Path, manifest: Path) -> None:
