@@ -9,6 +9,8 @@ nsys records between the opening and the closing of the NVTX range `mfu_capture`
 that many `step` ranges.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -17,7 +19,7 @@ WARMUP_VARIABLE = "MFU_PROBE_CAPTURE_WARMUP_STEPS"
 DEFAULT_WARMUP_STEPS = 10
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CapturePlan:
     """After `warmup_steps` completed steps the window opens, `steps` later it closes and the process ends."""
 
@@ -32,7 +34,7 @@ class CapturePlan:
             )
 
     @classmethod
-    def from_environment(cls, environment: Mapping[str, str]) -> "CapturePlan | None":
+    def from_environment(cls, environment: Mapping[str, str]) -> CapturePlan | None:
         """The plan that the profiling Job asks for; None in an ordinary run."""
         steps = environment.get(STEPS_VARIABLE)
         if not steps:

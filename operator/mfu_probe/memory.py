@@ -5,6 +5,8 @@ here waits for the device either: torch keeps its allocator's counters in the ho
 driver.
 """
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,7 +26,7 @@ _ROOT = Path("/")
 KIBIBYTE = 1024
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DeviceMemory:
     """The current device's memory in bytes: in tensors, held by the caching allocator, and what it could hold.
 
@@ -37,7 +39,7 @@ class DeviceMemory:
     limit: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class HostMemory:
     """Memory in bytes that the kernel cannot take back (anonymous and shared, no page cache), and its limit."""
 

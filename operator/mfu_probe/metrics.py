@@ -1,17 +1,15 @@
 """The readings as Prometheus metrics. A reading that does not exist yet is absent, never zero and never −1."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from __future__ import annotations
 
-from prometheus_client import CollectorRegistry
-from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
-from prometheus_client.registry import Collector
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from mfu_probe.memory import DeviceMemory, HostMemory
 from mfu_probe.phases import PHASES, Phase
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Snapshot:
     """All readings at one moment. None means that there is no such reading."""
 
@@ -99,44 +97,37 @@ _MEMORY: tuple[tuple[str, str, str, str], ...] = (
 )
 
 
-class SnapshotCollector(Collector):
-    """Turns the snapshot taken at the moment of the scrape into metric families."""
-
-    def __init__(self, take: Callable[[], Snapshot]) -> None:
-        self._take = take
-
-    def describe(self) -> Iterator[Metric]:
-        """Nothing in advance: which readings exist is only known when they are taken."""
-        return iter(())
-
-    def collect(self) -> Iterator[Metric]:
-        """The metrics of this moment."""
-        snapshot = self._take()
-        for field, name, documentation in _GAUGES:
-            value = getattr(snapshot, field)
-            if value is not None:
-                yield GaugeMetricFamily(name, documentation, value=value)
-        for field, name, documentation in _COUNTERS:
-            count = getattr(snapshot, field)
-            if count is not None:
-                yield CounterMetricFamily(name, documentation, value=count)
-        for kind, field, name, documentation in _MEMORY:
-            memory = getattr(snapshot, kind)
-            if memory is not None:
-                yield GaugeMetricFamily(name, documentation, value=getattr(memory, field))
-        yield _phase_family(snapshot.phase)
-        yield InfoMetricFamily("mfu_probe", "What the run declares about itself.", value=snapshot.info)
+def page_of(snapshot: Snapshot) -> str:
+    """The snapshot in Prometheus' text format 0.0.4, which needs no client library in a training image."""
+    lines: list[str] = []
+    for field, name, documentation in _GAUGES:
+        _add(lines, name, "gauge", documentation, {"": getattr(snapshot, field)})
+    for field, name, documentation in _COUNTERS:
+        _add(lines, f"{name}_total", "counter", documentation, {"": getattr(snapshot, field)})
+    for kind, field, name, documentation in _MEMORY:
+        memory = getattr(snapshot, kind)
+        _add(lines, name, "gauge", documentation, {"": None if memory is None else getattr(memory, field)})
+    phases = {f'{{phase="{phase}"}}': float(phase == snapshot.phase) for phase in PHASES}
+    _add(lines, "mfu_probe_phase", "gauge", "1 for the phase the run is in, 0 for the others.", phases)
+    labels = ",".join(f'{name}="{_escaped(value)}"' for name, value in snapshot.info.items())
+    _add(lines, "mfu_probe_info", "gauge", "What the run declares about itself.", {f"{{{labels}}}": 1.0})
+    return "\n".join(lines) + "\n"
 
 
-def _phase_family(current: Phase) -> GaugeMetricFamily:
-    family = GaugeMetricFamily("mfu_probe_phase", "1 for the phase the run is in, 0 for the others.", labels=["phase"])
-    for phase in PHASES:
-        family.add_metric([phase], 1.0 if phase == current else 0.0)
-    return family
+def _add(lines: list[str], name: str, kind: str, documentation: str, samples: Mapping[str, float | None]) -> None:
+    known = [(labels, value) for labels, value in samples.items() if value is not None]
+    if known:
+        lines += [f"# HELP {name} {documentation}", f"# TYPE {name} {kind}"]
+        lines += [f"{name}{labels} {_number(value)}" for labels, value in known]
 
 
-def registry_of(take: Callable[[], Snapshot]) -> CollectorRegistry:
-    """A registry of the probe's own, so that nothing it exports meets the training script's own metrics."""
-    registry = CollectorRegistry()
-    registry.register(SnapshotCollector(take))
-    return registry
+def _number(value: float) -> str:
+    if value != value:
+        return "NaN"
+    if value in (float("inf"), float("-inf")):
+        return "+Inf" if value > 0 else "-Inf"
+    return repr(float(value))
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')

@@ -1,5 +1,7 @@
 """Peak FLOP/s of a device, declared or measured, and the FLOPs a model needs: the two halves of MFU beside time."""
 
+from __future__ import annotations
+
 import re
 import time
 from collections.abc import Callable, Mapping

@@ -1,5 +1,7 @@
 """The phases of a run, and how much of a span of time was spent training."""
 
+from __future__ import annotations
+
 from collections import deque
 from typing import Literal, get_args
 
@@ -38,7 +40,7 @@ class PhaseLog:
         bounds = [time for time, _ in self._changes] + [end_ns]
         running_ns = sum(
             max(0, min(end_ns, until) - max(start_ns, since))
-            for (since, phase), until in zip(self._changes, bounds[1:], strict=True)
+            for (since, phase), until in zip(self._changes, bounds[1:])
             if phase == "running"
         )
         return running_ns / (end_ns - start_ns)

@@ -1,5 +1,8 @@
 """The probe itself: it watches one training loop, on the thread that runs it."""
 
+from __future__ import annotations
+
+import atexit
 import math
 import os
 import sys
@@ -12,13 +15,16 @@ from numbers import Real
 from types import TracebackType
 from typing import TypeVar
 
-from prometheus_client import start_http_server
-
 from mfu_probe import ranges as names
 from mfu_probe.capture import CapturePlan
-from mfu_probe.identity import RankIdentity, RunInfo
+from mfu_probe.identity import RankIdentity, RunInfo, node_of
+from mfu_probe.live.launch import use_optimizer_hook
+from mfu_probe.live.recorder import TorchRecorder
+from mfu_probe.live.server import ProbeServer
+from mfu_probe.live.session import CaptureSession
+from mfu_probe.live.storage import Storage
 from mfu_probe.memory import DeviceMeter, host_memory
-from mfu_probe.metrics import Snapshot, registry_of
+from mfu_probe.metrics import Snapshot
 from mfu_probe.phases import Phase, PhaseLog
 from mfu_probe.ranges import Ranges, available_ranges
 from mfu_probe.streak import Streak
@@ -50,6 +56,7 @@ class Probe:
         capture: CapturePlan | None = None,
         ranges: Ranges | None = None,
         clock: Callable[[], int] = time.monotonic_ns,
+        session: CaptureSession | None = None,
     ) -> None:
         _require_positive(flops_per_step=flops_per_step, tokens_per_step=tokens_per_step, peak_flops=peak_flops)
         self._flops_per_step = flops_per_step
@@ -71,9 +78,13 @@ class Probe:
         self._completed_steps = 0
         self._step_start_ns: int | None = None
         self._step_has_work = False
-        self._stop_serving: Callable[[], None] | None = None
+        self._follows_optimizer = True
+        self._by_optimizer = False
+        self._process = os.getpid()
+        self._session = session or CaptureSession(TorchRecorder(), Storage.from_environment(os.environ))
+        self._server: ProbeServer | None = None
 
-    def __enter__(self) -> "Probe":
+    def __enter__(self) -> Probe:
         return self
 
     def __exit__(
@@ -89,7 +100,7 @@ class Probe:
     @property
     def serving(self) -> bool:
         """True while the metrics are served over HTTP."""
-        return self._stop_serving is not None
+        return self._server is not None
 
     @property
     def completed_steps(self) -> int:
@@ -112,6 +123,7 @@ class Probe:
         profiling copy SystemExit(0) is raised here once the capture window is complete.
         """
         batches = iter(loader)
+        self._follow_the_loop()
         while True:
             self._begin_step()
             try:
@@ -131,13 +143,24 @@ class Probe:
     @contextmanager
     def step(self) -> Iterator[None]:
         """One step, for a loop that does not iterate over a loader; mark the wait for its input with `data()`."""
-        self._begin_step()
-        self._step_has_work = True
+        self._follow_the_loop()
+        self._begin_step_at_work()
         try:
             yield
         finally:
             self._end_step()
         self._end_copy_when_captured()
+
+    def after_optimizer(self) -> None:
+        """One step ended here and the next one begins: what torch's hook after an optimizer's step calls. The first
+        call begins the first whole step. Nothing where the script tells its steps by `steps` or `step`."""
+        if not self._follows_optimizer:
+            return
+        self._by_optimizer = True
+        if self._step_start_ns is not None:
+            self._end_step()
+            self._end_copy_when_captured()
+        self._begin_step_at_work()
 
     def data(self) -> AbstractContextManager[None]:
         """Waiting for the next batch; `steps` opens it by itself."""
@@ -172,8 +195,11 @@ class Probe:
     def phase(self, phase: Phase) -> Iterator[None]:
         """Be in `phase` for the length of the block; the step that is open ends where the block begins.
 
-        Not inside `forward()` or another range: the step that ends here must be the innermost range.
+        Not inside `forward()` or another range: the step that ends here must be the innermost range. Where steps are
+        counted at the optimizer's, the step that has just begun begins again after the block.
         """
+        if self._by_optimizer:
+            self._drop_step()
         self._end_step()
         before = self._phases.current
         self._enter(phase)
@@ -182,6 +208,8 @@ class Probe:
                 yield
         finally:
             self._enter(before)
+            if self._by_optimizer and before == "running":
+                self._begin_step_at_work()
 
     def loss(self, value: float) -> None:
         """Report the training loss as a Python number, exported as `mfu_probe_loss`.
@@ -233,27 +261,43 @@ class Probe:
         )
 
     def serve(self, port: int, address: str = "0.0.0.0") -> None:
-        """Serve the metrics on `address`:`port` from a thread; a port already taken is only a warning."""
+        """Serve metrics and captures on `address`:`port` from a thread; a port already taken is only a warning."""
+        server = ProbeServer(self.snapshot, self._session, RankIdentity.from_environment(os.environ))
         try:
-            server, thread = start_http_server(port, address, registry_of(self.snapshot))
+            server.start(port, address)
         except OSError as error:
             warnings.warn(f"mfu_probe serves no metrics: port {port} on {address}: {error}", stacklevel=2)
             return
-
-        def stop() -> None:
-            server.shutdown()
-            server.server_close()
-            thread.join()
-
-        self._stop_serving = stop
+        self._server = server
 
     def close(self) -> None:
-        """End the step and the capture window that are open, and stop serving; doing it twice is harmless."""
+        """End the step and the capture window that are open, and stop serving; doing it twice is harmless.
+
+        Nothing in a forked child, which has none of the parent's threads and would wait for them for ever.
+        """
+        if os.getpid() != self._process:
+            return
+        self._follow_the_loop()
         self._end_step()
         self._close_capture()
-        if self._stop_serving is not None:
-            self._stop_serving()
-            self._stop_serving = None
+        self._session.close()
+        if self._server is not None:
+            self._server.stop()
+            self._server = None
+
+    def _follow_the_loop(self) -> None:
+        """Steps are not those of the optimizer any more; the one that is open has no end."""
+        if self._by_optimizer:
+            self._drop_step()
+        self._follows_optimizer = self._by_optimizer = False
+
+    def _drop_step(self) -> None:
+        self._step_has_work = False
+        self._end_step()
+
+    def _begin_step_at_work(self) -> None:
+        self._begin_step()
+        self._step_has_work = True
 
     def _begin_step(self) -> None:
         if self._step_start_ns is not None:
@@ -265,6 +309,7 @@ class Probe:
             self._capturing = True
         if self._phases.current != "running":
             self._enter("running")
+        self._session.before_step(self._completed_steps)
         self._step_start_ns = self._clock()
         self._ranges.push(names.STEP)
 
@@ -306,6 +351,7 @@ class Probe:
     def _enter(self, phase: Phase) -> None:
         with self._lock:
             self._phases.enter(phase, self._clock())
+        self._session.enter_phase(phase)
 
 
 def start(
@@ -327,7 +373,8 @@ def start(
     `flops_per_step` (model FLOPs) and `tokens_per_step` (tokens) are this process's share of one step, `peak_flops`
     (FLOP/s) is the peak of its devices; without them the readings made of them are absent. `window_seconds` is the
     length of the sliding window (default 10, or MFU_PROBE_WINDOW_SECONDS). The other arguments are labels of
-    `mfu_probe_info`. In a copy that is being profiled nothing is served. Raises ValueError for values that cannot be.
+    `mfu_probe_info`. In a copy that is being profiled nothing is served. Steps are counted at the steps of torch's
+    optimizer until the script tells them itself (`steps`, `step`). Raises ValueError for values that cannot be.
     """
     identity = RankIdentity.from_environment(os.environ)
     info = RunInfo(
@@ -339,6 +386,7 @@ def start(
         precision=precision,
         parallelism=parallelism,
         rank=str(identity.rank),
+        node=node_of(os.environ),
     )
     probe = Probe(
         flops_per_step=flops_per_step,
@@ -348,7 +396,9 @@ def start(
         window_seconds=window_seconds or float(os.environ.get(WINDOW_VARIABLE) or DEFAULT_WINDOW_SECONDS),
         capture=CapturePlan.from_environment(os.environ),
     )
+    use_optimizer_hook(probe)
     if not probe.profiling:
+        atexit.register(probe.close)
         base_port = port if port is not None else int(os.environ.get(PORT_VARIABLE) or DEFAULT_PORT)
         probe.serve(base_port + identity.local_rank)
     return probe

@@ -4,6 +4,8 @@ The names are a contract with the trace analysis. Ranges nest on the thread that
 one thread that runs the training loop.
 """
 
+from __future__ import annotations
+
 import importlib
 from typing import Any, Protocol
 

@@ -1,9 +1,11 @@
 """How often something happened in a row."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 
-@dataclass(slots=True)
+@dataclass
 class Streak:
     """`length` in a row up to now, `total` ever; None before the first time that it was counted whether it happened."""
 

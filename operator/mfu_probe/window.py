@@ -13,6 +13,8 @@ All wall time in `[s, e]` counts, also that spent in checkpoints and evaluations
 of a real run does (Chowdhery et al. 2022, PaLM, appendix B, defines MFU over observed throughput).
 """
 
+from __future__ import annotations
+
 from collections import deque
 from dataclasses import dataclass
 from statistics import median
@@ -22,7 +24,7 @@ LATE_FACTOR = 2.0
 """The allowance `a`: so many times the median duration of so many steps."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Reading:
     """Whole steps completed in a span of wall time, in nanoseconds of one monotonic clock."""
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from mfu_probe import Probe, RankIdentity, RunInfo
 from mfu_probe.capture import CapturePlan
-from mfu_probe.metrics import registry_of
+from mfu_probe.identity import node_of
+from mfu_probe.metrics import page_of
 from tests.unit.mfu_probe.support import ManualClock, RecordedRanges
 
 
@@ -46,7 +46,7 @@ class Loop:
 
 
 def samples(probe: Probe) -> dict[str, float]:
-    text = generate_latest(registry_of(probe.snapshot)).decode()
+    text = page_of(probe.snapshot())
     return {
         sample.name + "".join(f"|{value}" for value in sample.labels.values() if value): sample.value
         for family in text_string_to_metric_families(text)
@@ -238,6 +238,43 @@ def test_steps_that_are_skipped_in_a_row_are_counted_until_one_is_not() -> None:
     assert (found["mfu_probe_skipped_step_streak"], found["mfu_probe_skipped_steps_total"]) == (0, 4)
 
 
+def test_a_phase_between_steps_of_the_optimizer_is_part_of_none() -> None:
+    """The step that begins at the optimizer's end begins again after the checkpoint: none is lost and none is long."""
+    loop = Loop()
+    for step in range(6):
+        loop.clock.advance(0.2)
+        loop.probe.after_optimizer()
+        if step == 2:
+            with loop.probe.phase("checkpoint"):
+                loop.clock.advance(3.0)
+    assert loop.probe.completed_steps == 5
+    assert loop.probe.snapshot().phase == "running"
+    assert "mfu_capture" not in loop.ranges.open and loop.ranges.open == ["step"]
+    assert [event for event in loop.ranges.events if "checkpoint" in event] == ["+checkpoint", "-checkpoint"]
+
+
+def test_a_loop_that_tells_its_steps_is_believed_before_the_optimizer() -> None:
+    loop = Loop()
+    for _ in range(2):
+        loop.probe.after_optimizer()
+        loop.clock.advance(1.0)
+    for _ in loop.probe.steps(loop.loader(4)):
+        loop.probe.after_optimizer()
+        loop.clock.advance(0.15)
+    assert loop.probe.completed_steps == 1 + 4
+
+
+def test_the_node_and_the_rank_are_told() -> None:
+    environment = {"NODE_NAME": "gpu-7", "OMPI_COMM_WORLD_RANK": "5", "OMPI_COMM_WORLD_SIZE": "8"}
+    assert node_of(environment) == "gpu-7"
+    assert node_of({**environment, "MFU_PROBE_NODE": "gpu-8"}) == "gpu-8"
+    assert node_of({}) == ""
+    mpi = RankIdentity.from_environment({**environment, "OMPI_COMM_WORLD_LOCAL_RANK": "1"})
+    assert mpi == RankIdentity(rank=5, world_size=8, local_rank=1)
+    page = page_of(Probe(info=RunInfo(rank="5", node="gpu-7")).snapshot())
+    assert 'rank="5",node="gpu-7"' in page
+
+
 def test_host_memory_is_exported_and_device_memory_is_absent_without_torch() -> None:
     found = samples(Loop().probe)
     assert 0 < found["mfu_probe_host_memory_bytes"] < found["mfu_probe_host_memory_limit_bytes"]
@@ -245,7 +282,7 @@ def test_host_memory_is_exported_and_device_memory_is_absent_without_torch() -> 
 
 
 def test_the_info_metric_carries_what_was_declared() -> None:
-    text = generate_latest(registry_of(Loop().probe.snapshot)).decode()
+    text = page_of(Loop().probe.snapshot())
     assert 'model="demo"' in next(line for line in text.splitlines() if line.startswith("mfu_probe_info{"))
 
 
