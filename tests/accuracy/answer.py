@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mfu_operator.trace.analyze import profile
-from mfu_operator.trace.diagnose import diagnose
+from mfu_operator.trace.diagnosis.diagnose import diagnose
 from tests.accuracy.families import BY_NAME
 from tests.accuracy.family import NOTHING, Family, Loops
 from tests.accuracy.trial import recorded_ranks

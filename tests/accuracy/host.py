@@ -65,5 +65,5 @@ def waits_every_step(dice: random.Random) -> Pair:
 
 def checkpoint(dice: random.Random) -> Pair:
     loop = healthy(dice)
-    steps = {"checkpoint_step": loop.steps // 2, "checkpoint_us": dice.uniform(0.5, 3) * step_us(loop)}
-    return loop, replace(loop, **steps)
+    took_us = dice.uniform(0.5, 3) * step_us(loop)
+    return loop, replace(loop, checkpoint_step=loop.steps // 2, checkpoint_us=took_us)

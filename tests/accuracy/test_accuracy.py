@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from mfu_operator.trace import compact
+from mfu_operator.model import facts
+from mfu_operator.trace import termination_message as compact
 from mfu_operator.trace.analyze import profile
-from mfu_operator.trace.diagnose import diagnose
+from mfu_operator.trace.diagnosis.diagnose import diagnose
 from tests.accuracy.answer import answer
 from tests.accuracy.families import FAMILIES
 from tests.accuracy.family import Family
@@ -57,7 +58,7 @@ def test_an_input_wait_that_the_device_does_not_feel_is_not_blamed(tmp_path: Pat
     busy = Loop(waits_for_device=False, layers=12, steps=12)
     waiting = replace(busy, input_us=600.0, loader="inline")
     before, now = profile([recorded(busy, tmp_path / "a", 1)]), profile([recorded(waiting, tmp_path / "b", 2)])
-    assert now.facts["inputRangeNs"] > 500_000  # type: ignore[operator]
+    assert (now.facts.number(facts.INPUT_RANGE_NS) or 0.0) > 500_000
     assert diagnose(now, before).bottleneck is None
 
 

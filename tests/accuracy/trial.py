@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from mfu_operator.model import facts
 from mfu_operator.trace.analyze import profile
-from mfu_operator.trace.diagnose import diagnose
+from mfu_operator.trace.diagnosis.diagnose import diagnose
 from tests.support.synthetic.altered import Skewed
 from tests.support.synthetic.faults import FAULTS, RANK_FAULTS
 from tests.support.synthetic.kineto_file import VERSIONS, KinetoFile
@@ -83,7 +84,7 @@ def attempt_ranks(cause: str, size: float, form: str, seed: int) -> Outcome:
         after = recorded_ranks(loops, form, kind, Path(folder) / "after", dice)
         now, baseline = profile([after]), profile([before])
     found = diagnose(now, baseline)
-    named = found.cause if now.facts.get("slowestRank") == slow else "another rank"
+    named = found.cause if now.facts.number(facts.SLOWEST_RANK) == slow else "another rank"
     bottleneck = found.bottleneck.value if found.bottleneck else None
     return Outcome(cause, named if bottleneck else None, bottleneck, step_us(faulty) / step_us(healthy) - 1)
 

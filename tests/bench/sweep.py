@@ -17,6 +17,7 @@ import httpx
 
 from mfu_operator.adapters.metric_names import names_of
 from mfu_operator.adapters.prometheus import PrometheusMetrics
+from mfu_operator.measure.sweep import Sweep
 from mfu_operator.model.baseline import (
     Baseline,
     BaselineSpec,
@@ -28,8 +29,7 @@ from mfu_operator.model.baseline import (
     WorkloadRef,
 )
 from mfu_operator.ports import Credentials, Metrics
-from mfu_operator.runtime.garbage import collect_seldom
-from mfu_operator.runtime.sweep import Sweep
+from mfu_operator.process.garbage import collect_seldom
 from tests.support.prometheus_server import sample, serving
 
 BEGIN_S = 1_700_000_000.0
@@ -109,7 +109,7 @@ def measure(jobs: int) -> None:
             now_s += EVERY_S
         cpu_s = time.process_time()
         for job in range(jobs):
-            sweep.judgement(str(job), now_s)
+            sweep.view(str(job), now_s)
         sys.stdout.write(f"{jobs:6} jobs  judging      {'':7}  {time.process_time() - cpu_s:5.2f} s CPU\n")
 
 

@@ -7,16 +7,26 @@ from pathlib import Path
 import msgspec
 
 from mfu_operator.errors import Unreadable
+from mfu_operator.model import facts
 from mfu_operator.model.account import PARTS, StepAccount
 from mfu_operator.model.diagnosis import Diagnosis
+from mfu_operator.model.fact import Fact, Observed
 from mfu_operator.model.trace import Trace
-from mfu_operator.trace import answer, formats, ranks
-from mfu_operator.trace.accounts import DeviceAccount, accounts
-from mfu_operator.trace.diagnose import diagnose
-from mfu_operator.trace.difference import difference
-from mfu_operator.trace.formats import TraceFile
-from mfu_operator.trace.limits import MOST_EVENTS
-from mfu_operator.trace.merge import merged
+from mfu_operator.trace import answer
+from mfu_operator.trace.account import ranks
+from mfu_operator.trace.account.accounts import DeviceAccount, accounts
+from mfu_operator.trace.account.merge import merged
+from mfu_operator.trace.account.windows.startup import MOST_GAPS
+from mfu_operator.trace.columns.limits import MOST_EVENTS
+from mfu_operator.trace.diagnosis.abstain import refusal
+from mfu_operator.trace.diagnosis.diagnose import diagnose
+from mfu_operator.trace.diagnosis.difference import difference
+from mfu_operator.trace.diagnosis.opportunities import opportunities
+from mfu_operator.trace.read import formats
+from mfu_operator.trace.read.formats import TraceFile
+
+MOST_RANKS = 1 << 20
+"""Of a job: a trace that claims more is not believed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +39,7 @@ class Read:
     @property
     def counted(self) -> tuple[DeviceAccount, ...]:
         """The devices that means are over."""
-        return tuple(one for one in self.devices if answer.STRAY_DEVICE not in one.mean.facts)
+        return tuple(one for one in self.devices if facts.STRAY_DEVICE not in one.mean.facts)
 
 
 def analyze(traces: Sequence[Path], baseline: Sequence[Path] = (), step_range: str | None = None) -> answer.Answer:
@@ -43,21 +53,29 @@ def analyze(traces: Sequence[Path], baseline: Sequence[Path] = (), step_range: s
     Raises:
         Unreadable: the message names the file, what is wrong and what to do.
     """
-    before = read_all(baseline, step_range) if baseline else ()
-    return answer_of(read_all(traces, step_range), before)
+    now, unread = read_any(formats.expand(traces), step_range)
+    before, unread_before = read_any(formats.expand(baseline), step_range) if baseline else ((), ())
+    return answer_of(now, before, (*unread, *unread_before))
 
 
-def answer_of(reads: Sequence[Read], baseline: Sequence[Read] = ()) -> answer.Answer:
-    """The answer from traces that are read already."""
+def answer_of(
+    reads: Sequence[Read], baseline: Sequence[Read] = (), unreadable: Sequence[answer.UnreadableFile] = ()
+) -> answer.Answer:
+    """The answer from traces that are read already, with the files that could not be."""
     now = mean_account(reads)
     before = mean_account(baseline) if baseline else None
     compared = compare_ranks(reads)
+    every = [device for one in reads for device in one.devices]
     return answer.Answer(
         traces=tuple(one.row for one in reads),
         devices=tuple(_device_row(index, device) for index, one in enumerate(reads) for device in one.devices),
         diagnosis=_diagnosis_row(diagnose(now, before)),
         difference=msgspec.UNSET if before is None else difference(now, before),
         ranks=msgspec.UNSET if compared is None else compared,
+        unreadable=tuple(unreadable) or msgspec.UNSET,
+        opportunities=_opportunity_rows(now) if before is None else msgspec.UNSET,
+        startup=_startup_row(every),
+        longest_gaps=_gap_rows(every),
     )
 
 
@@ -68,12 +86,32 @@ def profile(traces: Sequence[Path], step_range: str | None = None) -> StepAccoun
 
 def read_all(paths: Sequence[Path], step_range: str | None) -> tuple[Read, ...]:
     """The accounts of every trace. Raises Unreadable."""
-    return read_files(formats.expand(paths), step_range)
+    return read_any(formats.expand(paths), step_range)[0]
 
 
-def read_files(files: Sequence[TraceFile], step_range: str | None, most_events: int = MOST_EVENTS) -> tuple[Read, ...]:
-    """The accounts of every file, one in memory at a time; one of more events is refused. Raises Unreadable."""
-    return tuple(_read(formats.read(file, most_events), step_range) for file in files)
+def read_any(
+    files: Sequence[TraceFile], step_range: str | None, most_events: int = MOST_EVENTS
+) -> tuple[tuple[Read, ...], tuple[answer.UnreadableFile, ...]]:
+    """The accounts of every file, one in memory at a time, and which of a folder's could not be read.
+
+    Raises:
+        Unreadable: for one that was named itself, or where none can be read; also for one of more events.
+    """
+    reads: list[Read] = []
+    refused: list[Unreadable] = []
+    unreadable: list[answer.UnreadableFile] = []
+    for file in files:
+        try:
+            reads.append(_read(formats.read(file, most_events), step_range))
+        except Unreadable as error:
+            if not file.listed:
+                raise
+            refused.append(error)
+            because = error.message.removeprefix(f"{file.shown}: ")
+            unreadable.append(answer.UnreadableFile(path=str(file.shown), because=because))
+    if refused and not reads:
+        raise refused[0]
+    return tuple(reads), tuple(unreadable)
 
 
 def mean_account(reads: Sequence[Read]) -> StepAccount:
@@ -81,9 +119,45 @@ def mean_account(reads: Sequence[Read]) -> StepAccount:
     every = [device.mean for one in reads for device in one.counted]
     if not every:
         raise Unreadable("NoTrace", "no trace was given; name a file or a folder")
-    mean = merged(every)
+    mean = merged(_of_steps(every))
     compared = compare_ranks(reads)
-    return mean if compared is None else replace(mean, facts={**mean.facts, **_rank_facts(compared)})
+    observed = {**_recorded_ranks(reads), **({} if compared is None else _rank_facts(compared))}
+    return replace(mean, facts=mean.facts | observed)
+
+
+def _of_steps(every: Sequence[StepAccount]) -> Sequence[StepAccount]:
+    """Those of steps, where any is: a recorded span is no step, and its mean with steps is nothing."""
+    known = [one for one in every if one.facts.number(facts.WHOLE_STEPS) != 0]
+    if not known or len(known) == len(every):
+        return every
+    said = f"{len(every) - len(known)} of {len(every)} devices have no steps: the mean is over the others"
+    return [replace(one, warnings=(*one.warnings, said)) for one in known]
+
+
+def _recorded_ranks(reads: Sequence[Read]) -> dict[Fact, float | str]:
+    """How many ranks of the job were given, and which were not."""
+    given = [one.row.rank for one in reads for _ in one.counted]
+    worlds = {one.row.world_size for one in reads if one.row.world_size is not None}
+    known = {rank for rank in given if rank is not None}
+    observed: dict[Fact, float | str] = {facts.RANKS_RECORDED: float(len(known) if None not in given else len(given))}
+    if (
+        len(worlds) == 1
+        and None not in given
+        and (missing := sorted(set(range(min(next(iter(worlds)), MOST_RANKS))) - known))
+    ):
+        observed[facts.RANKS_MISSING] = "rank " + numbers_in_words(missing)
+    return observed
+
+
+def numbers_in_words(numbers: Sequence[int]) -> str:
+    """Ascending numbers with runs as such: "0, 2-5, 9"."""
+    runs: list[list[int]] = []
+    for one in numbers:
+        if runs and one == runs[-1][-1] + 1:
+            runs[-1].append(one)
+        else:
+            runs.append([one])
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
 def compare_ranks(reads: Sequence[Read]) -> answer.Ranks | None:
@@ -95,15 +169,15 @@ def compare_ranks(reads: Sequence[Read]) -> answer.Ranks | None:
     return ranks.compare([device.mean for _, device in known], shared, names)
 
 
-def _rank_facts(compared: answer.Ranks) -> dict[str, float | str]:
-    if compared.slowest is None or compared.clock == "unaligned":
+def _rank_facts(compared: answer.Ranks) -> Observed:
+    if compared.slowest is None or (compared.clock == "unaligned" and compared.compared == "collectives"):
         return {}
-    facts: dict[str, float | str] = {
-        "rankSkewNs": compared.skew_ns,
-        "rankWaitNs": sum(compared.wait_ns.values()) / len(compared.wait_ns),
-        "slowestRank": float(compared.slowest),
+    observed: Observed = {
+        facts.RANK_SKEW_NS: compared.skew_ns,
+        facts.RANK_WAIT_NS: sum(compared.wait_ns.values()) / len(compared.wait_ns),
+        facts.SLOWEST_RANK: float(compared.slowest),
     }
-    return facts if compared.slow_in is None else {**facts, "slowestIn": compared.slow_in}
+    return observed if compared.slow_in is None else {**observed, facts.SLOWEST_IN: compared.slow_in}
 
 
 def _read(trace: Trace, step_range: str | None) -> Read:
@@ -132,6 +206,7 @@ def _device_row(trace: int, account: DeviceAccount) -> answer.DeviceRow:
             start_ns=int(steps.start[index]),
             end_ns=int(steps.end[index]),
             interior=interior[index],
+            left_out=index in steps.left_out,
             account_ns={part: int(value) for part, value in zip(PARTS, account.parts[index], strict=True)},
         )
         for index in range(len(steps))
@@ -146,6 +221,44 @@ def _device_row(trace: int, account: DeviceAccount) -> answer.DeviceRow:
     )
 
 
+def _opportunity_rows(now: StepAccount) -> tuple[answer.OpportunityRow, ...]:
+    """None of an account that forbids any verdict."""
+    if refusal(now, None) is not None:
+        return ()
+    return tuple(
+        answer.OpportunityRow(
+            cause=one.cause,
+            bottleneck=one.bottleneck.value,
+            ms=one.ns / 1e6,
+            share=one.share,
+            evidence=one.evidence,
+            remedy=one.remedy,
+        )
+        for one in opportunities(now)
+    )
+
+
+def _startup_row(devices: Sequence[DeviceAccount]) -> answer.StartupRow | msgspec.UnsetType:
+    """That of the device which took longest to begin."""
+    began = [(one.startup.ns, index, one.startup) for index, one in enumerate(devices) if one.startup is not None]
+    if not began:
+        return msgspec.UNSET
+    ns, index, found = max(began, key=lambda one: one[0])
+    calls = tuple(answer.CallRow(name=str(one.name), ms=one.ns / 1e6, at_ns=one.at_ns) for one in found.calls)
+    return answer.StartupRow(ms=ns / 1e6, calls=calls, device=index)
+
+
+def _gap_rows(devices: Sequence[DeviceAccount]) -> tuple[answer.GapRow, ...] | msgspec.UnsetType:
+    """The longest of all devices that count."""
+    gaps = [
+        answer.GapRow(ms=gap.ns / 1e6, at_ns=gap.at_ns, call=gap.name, device=index)
+        for index, one in enumerate(devices)
+        if facts.STRAY_DEVICE not in one.mean.facts
+        for gap in one.gaps
+    ]
+    return tuple(sorted(gaps, key=lambda one: -one.ms)[:MOST_GAPS]) if gaps else msgspec.UNSET
+
+
 def mean_row(account: StepAccount) -> answer.MeanStep:
     """An account in the contract's spelling."""
     tensor = account.tensor_core_ns
@@ -155,6 +268,7 @@ def mean_row(account: StepAccount) -> answer.MeanStep:
         std_ns=account.std_ns,
         account_ns={part: account.parts_ns.get(part, 0.0) for part in PARTS},
         communication_total_ns=account.communication_total_ns,
+        overlap_efficiency=_overlap(account),
         tensor_core=answer.TensorCore(
             eligible_ns=tensor.get("eligible", 0.0),
             used_ns=tensor.get("used", 0.0),
@@ -165,8 +279,15 @@ def mean_row(account: StepAccount) -> answer.MeanStep:
             for one in account.kernels
         ),
         ranges_ns=account.ranges_ns,
-        facts=account.facts,
+        facts=account.facts.named,
     )
+
+
+def _overlap(account: StepAccount) -> float | msgspec.UnsetType:
+    total = account.communication_total_ns
+    if total <= 0 or account.account_from == "nvtx":
+        return msgspec.UNSET
+    return 1.0 - min(account.parts_ns.get("communication", 0.0) / total, 1.0)
 
 
 def _diagnosis_row(found: Diagnosis) -> answer.DiagnosisRow:

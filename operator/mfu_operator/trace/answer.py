@@ -4,12 +4,10 @@ from collections.abc import Mapping
 
 import msgspec
 
+from mfu_operator.model import facts
 from mfu_operator.model.account import PARTS
 
 SCHEMA_VERSION = 1
-
-STRAY_DEVICE = "strayDevice"
-"""The fact that marks a device which met nothing but stray operations: it does not count in means."""
 
 
 class _Part(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
@@ -27,6 +25,13 @@ class TraceRow(_Part, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
 
 
+class UnreadableFile(_Part, frozen=True, kw_only=True):
+    """A file of a folder that could not be read, and why."""
+
+    path: str
+    because: str
+
+
 class StepRow(_Part, frozen=True, kw_only=True):
     """One step of one device; account_ns are integers that sum to end_ns − start_ns."""
 
@@ -34,6 +39,7 @@ class StepRow(_Part, frozen=True, kw_only=True):
     start_ns: int
     end_ns: int
     interior: bool
+    left_out: bool = False
     account_ns: Mapping[str, int]
 
 
@@ -55,13 +61,17 @@ class TensorCore(_Part, frozen=True, kw_only=True):
 
 
 class MeanStep(_Part, frozen=True, kw_only=True):
-    """The mean over the counted steps. `facts` are further observations, listed in operator/FACTS.md."""
+    """The mean over the counted steps. `facts` are further observations, listed in operator/FACTS.md.
+
+    `overlap_efficiency` is the share of communication that other work hides; unset where nothing communicates.
+    """
 
     count: int
     mean_ns: float
     std_ns: float
     account_ns: Mapping[str, float]
     communication_total_ns: float
+    overlap_efficiency: float | msgspec.UnsetType = msgspec.UNSET
     tensor_core: TensorCore
     kernels: tuple[KernelRow, ...]
     ranges_ns: Mapping[str, float] = {}
@@ -80,7 +90,10 @@ class DeviceRow(_Part, frozen=True, kw_only=True):
 
 
 class Ranks(_Part, frozen=True, kw_only=True):
-    """Who waits for whom. wait_ns: by rank, mean nanoseconds per step spent waiting in collectives."""
+    """Who waits for whom. wait_ns: by rank, mean nanoseconds per step spent waiting in collectives.
+
+    compared: "collectives", or "accounts" where no collectives could be matched.
+    """
 
     slowest: int | None
     skew_ns: float
@@ -88,6 +101,7 @@ class Ranks(_Part, frozen=True, kw_only=True):
     clock: str
     evidence: str
     slow_in: str | None = None
+    compared: str = "collectives"
 
 
 class DiagnosisRow(_Part, frozen=True, kw_only=True):
@@ -126,6 +140,42 @@ class Difference(_Part, frozen=True, kw_only=True):
     kernels: tuple[KernelDelta, ...]
 
 
+class OpportunityRow(_Part, frozen=True, kw_only=True):
+    """What a known remedy may take away of the mean step, at most; `share` is of the step."""
+
+    cause: str
+    bottleneck: str
+    ms: float
+    share: float
+    evidence: tuple[str, ...]
+    remedy: str
+
+
+class CallRow(_Part, frozen=True, kw_only=True):
+    """One call (or the copies) of a start-up; `at_ns` is when it began, on the trace's clock."""
+
+    name: str
+    ms: float
+    at_ns: int
+
+
+class StartupRow(_Part, frozen=True, kw_only=True):
+    """What lies before the first matrix kernel of a recorded span; `device` indexes the answer's devices."""
+
+    ms: float
+    calls: tuple[CallRow, ...]
+    device: int
+
+
+class GapRow(_Part, frozen=True, kw_only=True):
+    """A time in which a device did nothing, and what the host did for most of it (None: not recorded)."""
+
+    ms: float
+    at_ns: int
+    call: str | None
+    device: int
+
+
 class Answer(_Part, frozen=True, kw_only=True):
     """The whole answer."""
 
@@ -135,11 +185,38 @@ class Answer(_Part, frozen=True, kw_only=True):
     diagnosis: DiagnosisRow
     ranks: Ranks | msgspec.UnsetType = msgspec.UNSET
     difference: Difference | msgspec.UnsetType = msgspec.UNSET
+    unreadable: tuple[UnreadableFile, ...] | msgspec.UnsetType = msgspec.UNSET
+    opportunities: tuple[OpportunityRow, ...] | msgspec.UnsetType = msgspec.UNSET
+    startup: StartupRow | msgspec.UnsetType = msgspec.UNSET
+    longest_gaps: tuple[GapRow, ...] | msgspec.UnsetType = msgspec.UNSET
+
+
+def remarks(answer: Answer) -> tuple[str, ...]:
+    """Every warning once, and which files could not be read."""
+    unread = () if answer.unreadable is msgspec.UNSET else answer.unreadable
+    said = (warning for trace in answer.traces for warning in trace.warnings)
+    return (*dict.fromkeys(said), *(f"{one.path} could not be read: {one.because}" for one in unread))
 
 
 def counted_devices(answer: Answer) -> tuple[DeviceRow, ...]:
     """Those that the means are over."""
-    return tuple(device for device in answer.devices if STRAY_DEVICE not in device.step.facts)
+    return tuple(device for device in answer.devices if facts.STRAY_DEVICE.name not in device.step.facts)
+
+
+def is_span(device: DeviceRow) -> bool:
+    """Whether no steps are known, so that the account is of the whole recorded span."""
+    return device.step.facts.get(facts.WHOLE_STEPS.name) == 0
+
+
+def of_what(device: DeviceRow) -> str:
+    """What the account's numbers are of, in words."""
+    return "of the recorded span" if is_span(device) else "per step"
+
+
+def meant(device: DeviceRow) -> str:
+    """What the account is of: the mean of how many steps, or the span."""
+    count = device.step.count
+    return "the recorded span" if is_span(device) else f"mean of {count} step{'' if count == 1 else 's'}"
 
 
 def mean_parts(answer: Answer) -> tuple[float, Mapping[str, float]]:

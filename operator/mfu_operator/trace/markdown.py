@@ -5,7 +5,18 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from mfu_operator.model.account import PARTS, KernelTotal
-from mfu_operator.trace.answer import Answer, KernelDelta, MeanStep, before, counted_devices, mean_parts
+from mfu_operator.trace.answer import (
+    Answer,
+    DeviceRow,
+    KernelDelta,
+    before,
+    counted_devices,
+    is_span,
+    mean_parts,
+    meant,
+    of_what,
+    remarks,
+)
 
 LABELS: Mapping[str, str] = {
     "compute": "compute",
@@ -50,13 +61,13 @@ def parts_table(
     return "\n".join([*lines, total])
 
 
-def kernel_table(kernels: Sequence[KernelTotal]) -> str:
-    """The most expensive kernels; empty text where there are none."""
+def kernel_table(kernels: Sequence[KernelTotal], what: str = "per step") -> str:
+    """The most expensive kernels; empty text where there are none. `what` says of what the time is."""
     if not kernels:
         return ""
     ordered = sorted(kernels, key=lambda one: -one.total_ns)[:MOST_KERNELS]
     rows = [f"| `{_cell(one.name)}` | {one.category} | {one.calls:g} | {_ms(one.total_ns)} |" for one in ordered]
-    return "\n".join(["| kernel | category | calls | ms per step |", "|---|---|---:|---:|", *rows])
+    return "\n".join([f"| kernel | category | calls | ms {what} |", "|---|---|---:|---:|", *rows])
 
 
 def answer_page(found: Answer) -> str:
@@ -66,11 +77,16 @@ def answer_page(found: Answer) -> str:
     for device in counted_devices(found):
         title = f"Device {device.device}" if device.device is not None else "Training thread"
         named = f"{title}, {device.gpu}" if device.gpu else title
-        sections += [f"### {named}: mean of {_steps(device.step.count)}", _step_table(found, device.step)]
+        sections += [f"### {named}: {meant(device)}", _step_table(found, device)]
         sections += [
-            kernel_table([KernelTotal(one.name, one.category, one.calls, one.total_ns) for one in device.step.kernels])
+            kernel_table(
+                [KernelTotal(one.name, one.category, one.calls, one.total_ns) for one in device.step.kernels],
+                of_what(device),
+            )
         ]
     sections += _mean_table(found)
+    sections += _opportunities(found)
+    sections += _span(found)
     if found.ranks is not msgspec.UNSET:
         sections += [f"### Ranks\n\n{found.ranks.evidence}."]
     if found.difference is not msgspec.UNSET:
@@ -86,9 +102,34 @@ def answer_page(found: Answer) -> str:
                 "| kernel | calls, baseline | calls, now | change, ms |\n|---|---:|---:|---:|",
             ]
             sections += [head[0], "\n".join([head[1], *rows])]
-    warnings = list(dict.fromkeys(warning for trace in found.traces for warning in trace.warnings))
-    sections += [f"> {warning}" for warning in warnings]
+    sections += [f"> {warning}" for warning in remarks(found)]
     return "\n\n".join(one for one in sections if one)
+
+
+def _opportunities(found: Answer) -> tuple[str, ...]:
+    if found.opportunities is msgspec.UNSET or not found.opportunities:
+        return ()
+    rows = [
+        f"| {one.cause} | {one.ms:.2f} | {one.share:.1%} | {'; '.join(one.evidence)} | {one.remedy} |"
+        for one in found.opportunities
+    ]
+    head = "| what | ms, at most | share | evidence | first |\n|---|---:|---:|---|---|"
+    return ("### To be gained", "\n".join([head, *rows]))
+
+
+def _span(found: Answer) -> tuple[str, ...]:
+    """What a recorded span holds that no loop does."""
+    if found.startup is msgspec.UNSET:
+        return ()
+    calls = [f"- {one.ms:.2f} ms `{_cell(one.name)}`" for one in found.startup.calls]
+    gaps = () if found.longest_gaps is msgspec.UNSET else found.longest_gaps
+    idle = [f"- {one.ms:.2f} ms: `{_cell(one.call or 'nothing recorded says why')}`" for one in gaps]
+    return (
+        f"### Start-up: {found.startup.ms:.1f} ms up to the first matrix kernel",
+        "\n".join(calls),
+        "The longest times in which the device did nothing:" if idle else "",
+        "\n".join(idle),
+    )
 
 
 def grid_change(delta: KernelDelta) -> str:
@@ -97,9 +138,15 @@ def grid_change(delta: KernelDelta) -> str:
     return f", {' → '.join(grids)} blocks" if grids else ""
 
 
-def _step_table(found: Answer, step: MeanStep) -> str:
+def _step_table(found: Answer, device: DeviceRow) -> str:
     baseline = before(found) if len(counted_devices(found)) == 1 else None
-    return parts_table(step.mean_ns, step.account_ns, *(baseline or ()))
+    table = parts_table(device.step.mean_ns, device.step.account_ns, *(baseline or ()))
+    return _of_span(device, table)
+
+
+def _of_span(device: DeviceRow, table: str) -> str:
+    """The table in words that fit what the account is of."""
+    return table.replace("per step", of_what(device)).replace("**step**", "**span**") if is_span(device) else table
 
 
 def _mean_table(found: Answer) -> tuple[str, ...]:
@@ -108,7 +155,10 @@ def _mean_table(found: Answer) -> tuple[str, ...]:
     count = len(counted_devices(found))
     if baseline is None or count == 1:
         return ()
-    return (f"### Mean of {count} devices", parts_table(*mean_parts(found), *baseline))
+    return (
+        f"### Mean of {count} devices",
+        _of_span(counted_devices(found)[0], parts_table(*mean_parts(found), *baseline)),
+    )
 
 
 def _diagnosis(
@@ -127,10 +177,6 @@ def _diagnosis(
     if runbook:
         lines += ["", f"Runbook: `{runbook}`"]
     return "\n".join(lines)
-
-
-def _steps(count: int) -> str:
-    return "1 step" if count == 1 else f"{count} steps"
 
 
 def _cell(name: str) -> str:

@@ -15,8 +15,8 @@ from mfu_operator.api import decode
 from mfu_operator.detect.advance import advance
 from mfu_operator.detect.evidence import initial
 from mfu_operator.model.baseline import MetricsSource
+from mfu_operator.process.fleet import REST_S
 from mfu_operator.reconcile.level import declared_baseline
-from mfu_operator.runtime.fleet import REST_S
 from tests.bench.fleet import jobs
 from tests.bench.fleet.api import Watch, create
 from tests.bench.fleet.meter import Meter, exposition, series

@@ -136,6 +136,7 @@ class Stage:
             "PYTHONPATH": str(ROOT / "operator"),
             "KUBECONFIG": str(self.operator_kubeconfig),
             "MFU_PROMETHEUS_ADDRESS": self.prometheus_url,
+            "MFU_LABORATORY": "true",  # Prometheus is on loopback, which the operator refuses to ask elsewhere
             "MFU_SWEEP_INTERVAL": str(self._scrape_s),
             "MFU_NAMESPACE": NAMESPACE,
             "MFU_LISTEN_ADDRESS": LOOPBACK,

@@ -143,17 +143,20 @@ def first_iterations(path: Path, first: int, steps: int) -> Path:
 
 
 def test_the_first_iteration_is_not_blamed_for_its_warm_up(tmp_path: Path) -> None:
-    refused(analyze([first_iterations(tmp_path / "t", 0, 3)]), "first iteration", "--delay=60", "nsys profile")
+    refused(analyze([first_iterations(tmp_path / "t", 0, 2)]), "first iteration", "--delay=60", "nsys profile")
 
 
-@pytest.mark.parametrize(("first", "steps"), [(1, 3), (10, 3), (0, 6)])
+@pytest.mark.parametrize(("first", "steps"), [(1, 2), (10, 3), (0, 3), (0, 6)])
 def test_later_iterations_and_interior_ones_are_answered(tmp_path: Path, first: int, steps: int) -> None:
     assert analyze([first_iterations(tmp_path / "t", first, steps)]).diagnosis.bottleneck == "HostBound"
 
 
 def test_a_first_iteration_without_marks_is_answered_with_a_warning() -> None:
     found = analyze([TRACES / "hta/alexnet_first_iteration.json.gz"])
-    assert (found.diagnosis.bottleneck, found.diagnosis.cause) == ("HostBound", "Allocator")
+    assert (found.diagnosis.bottleneck, found.diagnosis.cause) == (None, None)
+    assert "the device idles 8484.0 ms of the recorded span for calls that allocate or free memory" in (
+        found.diagnosis.evidence
+    )
     assert any("warm-up" in one for one in found.traces[0].warnings)
 
 

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mfu_operator.model.trace import DeviceOps, Spans, Trace, column
-from mfu_operator.trace.accounting import Accounts, account
-from mfu_operator.trace.intervals import intersect, join, subtract, union, within
-from mfu_operator.trace.steps import Steps
+from mfu_operator.trace.account.accounting import Accounts, account
+from mfu_operator.trace.account.steps import Steps
+from mfu_operator.trace.columns.intervals import intersect, join, subtract, union, within
 
 PROPERTY = settings(deadline=None, max_examples=60)
 """A busy machine is no failure, and sixty examples of forty operations take a second."""
@@ -47,6 +47,7 @@ def trace_of(ops: list[Op], shift: int = 0, scale: int = 1) -> tuple[Trace, Devi
         pageable=zero,
         shape=zero,
         graph=zero,
+        message=zero - 1,
     )
     issued = start - column([op[3] for op in ordered]) * scale
     names = ("cudaLaunchKernel", "cudaStreamSynchronize", "cudaMalloc", "data")

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from mfu_operator.model.account import PARTS, KernelTotal, ShapeTotal, StepAccount
 from mfu_operator.trace.analyze import analyze
-from mfu_operator.trace.difference import difference, kernel_deltas
+from mfu_operator.trace.diagnosis.difference import difference, kernel_deltas
 from mfu_operator.trace.markdown import grid_change
+from tests.support.facts import facts_of
 from tests.support.synthetic.kineto_file import KinetoFile
 from tests.support.synthetic.loop import GEMM, POINTWISE, Loop
 from tests.support.synthetic.nsys_file import NsysFile
@@ -39,7 +40,7 @@ def test_the_parts_differences_sum_to_the_steps_exactly(
 
 def test_accounts_of_two_analyses_are_not_comparable() -> None:
     before = account([1] * len(PARTS), 1)
-    found = difference(replace(before, facts={"analysis": 2.0}), before)
+    found = difference(replace(before, facts=facts_of(analysis=2.0)), before)
     assert not found.comparable
     assert "analysis differs: number 2, the baseline's account was made by number 1" in found.not_comparable_because[0]
 
@@ -50,6 +51,7 @@ def test_a_step_under_one_profiler_is_not_held_against_a_step_under_another(tmp_
         Loop().record(file, 1)
         file.write(path)
     found = analyze([now], baseline=[before])
+    assert not isinstance(found.difference, msgspec.UnsetType)
     assert found.difference.not_comparable_because == ("the profiler differs: nsys, baseline torch.profiler",)
     assert found.diagnosis.bottleneck in (None, "Inconclusive")
 
@@ -109,7 +111,11 @@ def looping(file: KinetoFile | NsysFile, path: Path, grid: int, us: int) -> Path
 
 
 def test_both_formats_carry_the_grid(tmp_path: Path) -> None:
-    for number, (one, other) in enumerate(((KinetoFile(), KinetoFile()), (NsysFile(), NsysFile()))):
+    pairs: list[tuple[KinetoFile | NsysFile, KinetoFile | NsysFile]] = [
+        (KinetoFile(), KinetoFile()),
+        (NsysFile(), NsysFile()),
+    ]
+    for number, (one, other) in enumerate(pairs):
         before = looping(one, tmp_path / f"before{number}", 64, 100)
         now = looping(other, tmp_path / f"now{number}", 96, 150)
         found = analyze([now], [before]).difference

@@ -4,9 +4,9 @@ import pytest
 
 from mfu_operator.model.account import PARTS
 from mfu_operator.model.diagnosis import Bottleneck
-from mfu_operator.trace import compact
+from mfu_operator.trace import termination_message as compact
 from mfu_operator.trace.analyze import analyze, profile
-from mfu_operator.trace.diagnose import diagnose
+from mfu_operator.trace.diagnosis.diagnose import diagnose
 from tests.support.synthetic.host_loop import HostLoop
 from tests.support.synthetic.nsys_file import SCHEMAS, NsysFile
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from mfu_operator.trace import kernels
+from mfu_operator.trace.names import kernels
 
 NAMES = Path("tests/data/traces/kernel_names.tsv")
 

@@ -7,8 +7,8 @@ import pytest
 
 from mfu_operator.errors import Unreadable
 from mfu_operator.model.trace import DeviceOps, Spans, Trace
-from mfu_operator.trace.kineto import stream as kineto_stream
-from mfu_operator.trace.kineto.reader import read_kineto
+from mfu_operator.trace.read.kineto import stream as kineto_stream
+from mfu_operator.trace.read.kineto.reader import read_kineto
 
 REAL = Path("tests/data/traces/hta/nccl_data.json.gz")
 

@@ -1,6 +1,6 @@
 import pytest
 
-from mfu_operator.trace.names import compiled
+from mfu_operator.trace.names.patterns import compiled
 
 
 @pytest.mark.parametrize(

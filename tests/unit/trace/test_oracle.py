@@ -11,7 +11,10 @@ from tests.support import oracle
 
 DATA = Path("tests/data")
 FILES = sorted(
-    str(path.relative_to(DATA)) for path in DATA.rglob("*") if path.name.endswith((".json.gz", ".json", ".sqlite"))
+    str(path.relative_to(DATA))
+    for folder in ("traces", "nsys_cpu")
+    for path in (DATA / folder).rglob("*")
+    if path.name.endswith((".json.gz", ".json", ".sqlite"))
 )
 
 

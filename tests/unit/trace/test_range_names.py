@@ -1,7 +1,7 @@
 import pytest
 
-from mfu_operator.trace import range_names
-from mfu_operator.trace.steps import PATTERNS
+from mfu_operator.trace.account.steps import PATTERNS
+from mfu_operator.trace.names import range_names
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from mfu_operator.errors import Unreadable
+from mfu_operator.model.account import PARTS
 from mfu_operator.model.trace import NONE, Trace
-from mfu_operator.trace import formats
-from mfu_operator.trace.accounting import PARTS
 from mfu_operator.trace.analyze import analyze
+from mfu_operator.trace.read import formats
 from tests.support.synthetic.kineto_file import VERSIONS, KinetoFile
 from tests.support.synthetic.loop import Loop
 from tests.support.synthetic.nsys_file import PROCESS, SCHEMAS, NsysFile
@@ -77,7 +77,7 @@ def test_every_kind_of_copy_goes_the_way_that_it_goes(kind: int, part: str, tmp_
 
 def test_a_range_is_named_by_its_own_text_or_by_its_text_id(tmp_path: Path) -> None:
     file = NsysFile()
-    file.add("NVTX_EVENTS", 0, 10, 59, None, None, None, "its own", PROCESS + 1, None, None, 0)
+    file.add("NVTX_EVENTS", 0, 10, 59, None, None, None, "its own", PROCESS + 1, None, None, 0, None)
     file.range("by id", 20, 30)
     assert read(file.write(tmp_path / "t")).names == ("its own", "by id")
 

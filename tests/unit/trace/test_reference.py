@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from mfu_operator.model.trace import Trace
-from mfu_operator.trace import accounting, formats
-from mfu_operator.trace.steps import Steps, span
+from mfu_operator.trace.account import accounting
+from mfu_operator.trace.account.steps import Steps, span
+from mfu_operator.trace.read import formats
 
 TRACES = Path("tests/data/traces")
 

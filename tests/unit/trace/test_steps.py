@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from mfu_operator.model.trace import Trace
-from mfu_operator.trace import accounting, formats
+from mfu_operator.trace.account import accounting
+from mfu_operator.trace.account.steps import Steps, find_steps
+from mfu_operator.trace.account.windows.repetition import repeated
 from mfu_operator.trace.analyze import analyze
 from mfu_operator.trace.answer import DeviceRow
-from mfu_operator.trace.repetition import repeated
-from mfu_operator.trace.steps import Steps, find_steps
+from mfu_operator.trace.read import formats
 from tests.support.synthetic.kineto_file import KinetoFile
 from tests.support.synthetic.loop import ADAM, GEMM, NORM, POINTWISE
 from tests.support.synthetic.nsys_file import NsysFile

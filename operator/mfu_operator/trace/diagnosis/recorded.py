@@ -1,0 +1,165 @@
+"""What must have been recorded for a cause to be named: where it is missing, nobody can be sure.
+
+A diagnosis that rests on something that a recording lacks has a confidence of MOST_WITHOUT at most, and its evidence
+says what is missing. A cause that only the job's other ranks could rule out is not named at all without them.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from mfu_operator.model import facts
+from mfu_operator.model.account import StepAccount
+from mfu_operator.model.diagnosis import Bottleneck, Diagnosis
+from mfu_operator.model.fact import Number
+from mfu_operator.trace.diagnosis.case import Case
+
+MOST_WITHOUT = 0.5
+"""The confidence of what rests on something that was not recorded."""
+
+RECORD_ALL = "record every rank, so that waiting can be told from transferring"
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Something that a recording may lack. `missing` says what of it is; None where all is there."""
+
+    name: str
+    missing: Callable[[Case], str | None]
+
+
+def _lacks(fact: Number, words: str) -> Callable[[Case], str | None]:
+    """Missing where the fact, which is never zero, was not observed in an account from a device."""
+
+    def missing(case: Case) -> str | None:
+        accounts = [("", case.now), *([("the baseline's ", case.baseline)] if case.baseline else [])]
+        said = [said for said, one in accounts if one.account_from != "nvtx" and not one.facts.number(fact)]
+        return f"{said[0]}{words} not recorded" if said else None
+
+    return missing
+
+
+def _ranks(case: Case) -> str | None:
+    return missing_ranks(case.now) or _uncompared(case)
+
+
+def missing_ranks(account: StepAccount) -> str | None:
+    """Which ranks of the job were not recorded; None where none is known to be missing."""
+    world, recorded = (account.facts.number(one) for one in (facts.WORLD_SIZE, facts.RANKS_RECORDED))
+    if world is None or world <= (recorded or 1):
+        return None
+    which = account.facts.word(facts.RANKS_MISSING)
+    named = f": {which} {'were' if ',' in which or '-' in which else 'was'} not recorded" if which else ""
+    return (
+        f"{recorded or 1:.0f} of {world:.0f} ranks recorded{named}, and this does not tell transferring from waiting "
+        "for one of the others"
+    )
+
+
+def _uncompared(case: Case) -> str | None:
+    if case.fact(facts.RANK_SKEW_NS) is None:
+        alone = (case.fact(facts.RANKS_RECORDED) or 1) <= 1
+        if alone and case.fact(facts.WORLD_SIZE) == 1:
+            return None
+        why = "how many ranks the job has was not recorded" if alone else "the ranks could not be compared"
+        return f"{why}, and this does not tell transferring from waiting for one of them"
+    if case.baseline is not None and case.before(facts.RANK_SKEW_NS) is None:
+        return "the baseline's ranks were not compared, so that waiting for one of them may be no more than before"
+    return None
+
+
+def _ranks_alone(case: Case) -> str | None:
+    return _ranks(case) if case.baseline is None else None
+
+
+RANKS = Need("every rank", _ranks)
+RECORDED = Need("every rank's file", lambda case: missing_ranks(case.now))
+"""For a rank that is late and in nothing slower: it may wait itself for one that was not recorded."""
+
+RANKS_ALONE = Need("every rank, without a baseline", _ranks_alone)
+LAUNCHES = Need("launch calls", _lacks(facts.LAUNCH_CALLS, "launch calls were"))
+GRIDS = Need("launch grids", _lacks(facts.GRID_BLOCKS, "launch grids were"))
+INPUT_RANGES = Need("input ranges", _lacks(facts.INPUT_RANGE_NS, "ranges around the input were"))
+BYTES = Need("bytes of copies", _lacks(facts.H2D_BYTES, "the bytes of copies were"))
+
+MESSAGES = Need("message sizes", _lacks(facts.MESSAGE_BYTES, "the sizes of messages were"))
+
+
+def _workers(case: Case) -> str | None:
+    seen = (facts.LOAD_NETWORK_NS, facts.LOAD_FILE_NS, facts.LOAD_OWN_NS)
+    if case.fact(facts.LOADER_THREADS) and any(case.fact(one) is not None for one in seen):
+        return None
+    return "what the loader's workers do was not recorded: any loader that is too slow delivers in bursts"
+
+
+def _starts(_: Case) -> str | None:
+    return "the start of workers was not recorded: one long wait may be one slow batch"
+
+
+WORKERS = Need("the loader's workers", _workers)
+STARTS = Need("starts of workers", _starts)
+
+NEEDS: Mapping[str, Sequence[Need]] = {
+    "DataLoaderWorkers": (INPUT_RANGES,),
+    "WorkerRestart": (INPUT_RANGES, STARTS),
+    "PrefetchBursts": (INPUT_RANGES, WORKERS),
+    "SlowStorage": (INPUT_RANGES,),
+    "CpuTransform": (INPUT_RANGES,),
+    "LostOverlap": (),
+    "SmallMessages": (MESSAGES,),
+    "SlowLink": (RANKS,),
+    "ExposedCollectives": (RANKS_ALONE,),
+    "HostCollectives": (RANKS, LAUNCHES),
+    "PrecisionLost": (),
+    "AttentionFallback": (),
+    "Recompute": (),
+    "ShapeChanged": (GRIDS,),
+    "Unfused": (),
+    "NewKernel": (),
+    "Throttled": (GRIDS,),
+    "Recompilation": (LAUNCHES,),
+    "DebugInstrumentation": (LAUNCHES,),
+    "Allocator": (LAUNCHES,),
+    "Synchronisation": (LAUNCHES,),
+    "LaunchOverhead": (LAUNCHES,),
+    "ThreadOversubscription": (LAUNCHES,),
+    "PythonOverhead": (LAUNCHES,),
+    "PageableCopies": (),
+    "Offload": (BYTES,),
+    "ExtraCopies": (),
+    "LinkDegraded": (BYTES,),
+    "SlowCompute": (),
+    "SlowInput": (INPUT_RANGES,),
+    "SlowCopies": (),
+    "SlowHost": (LAUNCHES,),
+}
+"""Cause → what must have been recorded, beside the kernels and copies of the device, which every account holds."""
+
+ONLY_OTHERS_RULE_OUT = ("SlowLink", "HostCollectives")
+"""Causes that the waiting for a rank that was not recorded looks like."""
+
+
+def bounded(found: Diagnosis, case: Case) -> Diagnosis:
+    """The diagnosis with the confidence that what was recorded allows."""
+    if found.bottleneck is Bottleneck.COMMS_BOUND and found.cause is None:
+        needs: Sequence[Need] = (RANKS,) if _longer(case) else ()
+    elif found.bottleneck is Bottleneck.STRAGGLER and found.cause is None:
+        needs = (RECORDED,)
+    else:
+        needs = NEEDS.get(found.cause or "", ())
+    missing = tuple(said for need in needs if (said := need.missing(case)) is not None)
+    if not missing:
+        return found
+    unnamed = found.cause in ONLY_OTHERS_RULE_OUT and missing_ranks(case.now) is not None
+    advice = found.advice if found.bottleneck is not Bottleneck.COMMS_BOUND else (RECORD_ALL, *found.advice)
+    return replace(
+        found,
+        cause=None if unnamed else found.cause,
+        confidence=min(found.confidence, MOST_WITHOUT),
+        evidence=(*found.evidence, *missing),
+        advice=(RECORD_ALL,) if unnamed else tuple(dict.fromkeys(advice)),
+    )
+
+
+def _longer(case: Case) -> bool:
+    """Whether collectives take longer, as they do where a rank is waited for; without a baseline nobody knows."""
+    return case.baseline is None or case.now.communication_total_ns > case.baseline.communication_total_ns

@@ -1,0 +1,1 @@
+"""What names mean: kernels by category and part, ranges by what they stand for."""

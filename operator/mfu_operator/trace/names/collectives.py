@@ -1,0 +1,47 @@
+"""What a collective does, by the name that a framework, NCCL, or a kernel gives it."""
+
+import re
+from functools import cache
+
+POINT_TO_POINT = "point_to_point"
+"""A transfer between two ranks: the others do not take part, and so wait for nobody."""
+
+SEND_RECEIVE = "send_receive"
+"""NCCL's kernel for both a transfer between two ranks and every all-to-all."""
+
+ALL_TO_ALL = "all_to_all"
+
+KINDS = (
+    (ALL_TO_ALL, re.compile(r"(?i)all_?to_?all")),
+    ("reduce_scatter", re.compile(r"(?i)reduce_?scatter")),
+    ("all_gather", re.compile(r"(?i)all_?gather")),
+    ("all_reduce", re.compile(r"(?i)all_?reduce|cross_device_reduce")),
+    ("broadcast", re.compile(r"(?i)broadcast")),
+    ("barrier", re.compile(r"(?i)barrier")),
+    (SEND_RECEIVE, re.compile(r"(?i)send_?recv")),
+    (POINT_TO_POINT, re.compile(r"(?i)send|recv|put|get|dispatch|combine")),
+    ("gather", re.compile(r"(?i)gather")),
+    ("scatter", re.compile(r"(?i)scatter")),
+    ("reduce", re.compile(r"(?i)reduce")),
+)
+"""By name, the first that matches."""
+
+ISSUING = re.compile(r"^(?:nccl|rccl):|^(?:nccl|rccl)(?=[A-Z])")
+"""Ranges in which a collective of the device is issued: torch.profiler's ("nccl:all_reduce") and NCCL's own
+("ncclAllReduce")."""
+
+OF_THE_HOST = re.compile(r"^(?:gloo|ucc|mpi):")
+
+
+@cache
+def kind_of(name: str) -> str | None:
+    """What it does; None where the name does not tell."""
+    shown = name.split("(", 1)[0]
+    return next((kind for kind, pattern in KINDS if pattern.search(shown)), None)
+
+
+@cache
+def issued_by(name: str) -> str | None:
+    """What a collective does that is issued in a range of that name; None where it is not such a range."""
+    found = ISSUING.match(name)
+    return kind_of(name[found.end() :]) if found else None
