@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from mfu_operator.errors import Unreadable
-from mfu_operator.trace import formats
-from mfu_operator.trace.formats import TraceFile
+from mfu_operator.trace.read import formats
+from mfu_operator.trace.read.formats import TraceFile
 
 EXPORT_SECONDS = 600.0
 """A report of several gigabytes takes minutes; more means that it hangs."""
@@ -29,8 +29,18 @@ def exported(paths: Sequence[Path], folder: Path) -> tuple[TraceFile, ...]:
     Raises:
         Unreadable: NsysMissing, ExportFailed, and those of `formats.expand`.
     """
-    files = [file for path in paths for file in _files(path)]
-    return tuple(TraceFile(_exported(file, folder / str(index)), file) for index, file in enumerate(files))
+    files = [(file, path.is_dir()) for path in paths for file in _files(path)]
+    return tuple(_file(file, folder / str(index), listed=listed) for index, (file, listed) in enumerate(files))
+
+
+def _file(path: Path, folder: Path, *, listed: bool) -> TraceFile:
+    """The file to read; one of a folder that cannot be exported ends nothing but itself."""
+    try:
+        return TraceFile(_exported(path, folder), path, listed=listed)
+    except Unreadable as error:
+        if not listed:
+            raise
+        return TraceFile(path, path, listed=True, refused=error)
 
 
 def _files(path: Path) -> tuple[Path, ...]:
@@ -38,7 +48,7 @@ def _files(path: Path) -> tuple[Path, ...]:
         return (path,)
     best: dict[str, Path] = {}
     for file in sorted((one for one in path.iterdir() if one.is_file()), key=_readiness):
-        if formats.is_report(file) or formats.is_trace(file):
+        if formats.is_report(file) or formats.is_trace(file) or formats.is_meant(file):
             best.setdefault(_stem(file), file)
     return tuple(best[stem] for stem in sorted(best)) or tuple(one.path for one in formats.expand([path]))
 

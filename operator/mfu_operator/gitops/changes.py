@@ -1,27 +1,19 @@
-"""What a commit changes in meaning: which keys of the configuration have other values afterwards."""
+"""What a commit changes in a file, in meaning: which keys of the configuration have other values afterwards."""
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from mfu_operator.gitops.manifests import Leaves, NotStructuredError, Place, leaves, same_program
-from mfu_operator.model.commit import Commit, FileChange
+from mfu_operator.gitops.manifests import NotStructuredError, Place, leaves, same_program
+from mfu_operator.model.commit import FileChange
 from mfu_operator.model.masking import is_secret_key
 
 ABSENT = "(absent)"
 
-_DOCUMENTS = re.compile(
-    r"(?:^|/)(?:docs?/.*|README[^/]*|CHANGELOG[^/]*|LICEN[CS]E[^/]*|CODEOWNERS|OWNERS|\.gitignore|\.gitattributes|"
-    r"\.editorconfig|NOTES\.txt|[^/]*\.(?:md|rst|adoc|png|svg|jpe?g|gif|drawio))$",
-    re.IGNORECASE,
-)
-_PIPELINES = re.compile(
-    r"(?:^|/)(?:\.github|\.gitlab|\.gitea|\.circleci)/|(?:^|/)\.(?:gitlab-ci|pre-commit-config)\.ya?ml$"
-)
-_ASSIGNMENT = re.compile(r"\s*-?\s*[\"']?([A-Za-z_][\w.-]*)[\"']?\s*[:=]\s*(.+?)\s*,?\s*$")
+_ASSIGNMENT = re.compile(r"(?:- )?[\"']?([A-Za-z_][\w.-]*)[\"']?[ \t]?[:=](.+)", re.DOTALL)
 _COMMENT = re.compile(r"^\s*(?:#|//|\{\{-?\s*/\*).*$")
 
 
@@ -43,6 +35,23 @@ class Change:
     was_there: bool = True
     is_there: bool = True
 
+    @property
+    def name(self) -> str:
+        """What the table of causes calls the key: an environment variable by its name."""
+        key = self.place.inner or self.place.key
+        variable = re.search(r"(?:^|\.)env\[([^\]]+)\]\.value$", key)
+        return variable[1] if variable else key.replace(": ", ".")
+
+    @property
+    def old(self) -> Any:
+        """The value before."""
+        return self.before
+
+    @property
+    def new(self) -> Any:
+        """The value after."""
+        return self.after
+
     def __str__(self) -> str:
         if self.sort is Sort.TEXT:
             return f"{self.place} (text changed)"
@@ -59,66 +68,15 @@ class Change:
         return text if len(text) <= 60 else f"{text[:57]}…"
 
 
-@dataclass(frozen=True, slots=True)
-class Meaning:
-    """A commit in meaning: what it changes for the application, and what of it has no effect and why."""
-
-    changes: tuple[Change, ...]
-    without_effect: tuple[str, ...]
-
-
-def meaning(commit: Commit, path: str) -> Meaning:
-    """What a commit changes for an application at `path`.
-
-    Documents are compared wherever they stand, so that moving one from file to file is no change.
-    """
-    concerned = [change for change in commit.changes if change.read or under(change.path, path)]
-    if not concerned:
-        return Meaning((), (f"touches nothing under {path or 'the repository'}",))
-    dropped = [reason for reason in map(_no_configuration, concerned) if reason]
-    rest = [change for change in concerned if not _no_configuration(change)]
-    texts, before, after = _read(rest)
-    changes = [*_compare(before, after), *texts]
-    if rest and not changes:
-        dropped.append("changes only comments, layout or order")
-    return Meaning(tuple(sorted(changes, key=str)), tuple(dict.fromkeys(dropped)))
-
-
-def under(file: str, path: str) -> bool:
-    """Whether a file lies in a folder of the repository ("" and "." are its root)."""
-    folder = path.strip("/").removeprefix("./")
-    return folder in ("", ".") or file == folder or file.startswith(f"{folder}/")
-
-
-def _no_configuration(change: FileChange) -> str | None:
-    if _DOCUMENTS.search(change.path):
-        return "changes only documents"
-    if _PIPELINES.search(change.path):
-        return "changes only pipelines of the forge"
-    return None
-
-
-def _read(files: Iterable[FileChange]) -> tuple[list[Change], dict[Place, Any], dict[Place, Any]]:
-    texts: list[Change] = []
-    sides: tuple[dict[Place, Any], dict[Place, Any]] = ({}, {})
-    for file in files:
-        try:
-            read = [leaves(file.path, text) if text is not None else {} for text in (file.before, file.after)]
-        except NotStructuredError:
-            texts.extend(_text(file))
-            continue
-        if file.binary:
-            texts.extend(_text(file))
-        for side, found in zip(sides, read, strict=True):
-            _merge(side, found, file.path)
-    return texts, *sides
-
-
-def _merge(side: dict[Place, Any], found: Leaves, path: str) -> None:
-    taken = {place.document for place in found} & {place.document for place in side}
-    for place, value in found.items():
-        document = f"{path}#{place.document}" if place.document in taken else place.document
-        side[replace(place, document=document)] = value
+def changes(file: FileChange) -> tuple[Change, ...]:
+    """Which keys of one file have other values afterwards."""
+    try:
+        before, after = (leaves(file.path, text) if text is not None else {} for text in (file.before, file.after))
+    except NotStructuredError:
+        found = _text(file)
+    else:
+        found = _compare(before, after)
+    return tuple(sorted(found, key=str))
 
 
 def _compare(before: Mapping[Place, Any], after: Mapping[Place, Any]) -> Iterator[Change]:
@@ -142,9 +100,6 @@ def _moved(place: Place, before: Mapping[Place, Any], after: Mapping[Place, Any]
 
 
 def _text(file: FileChange) -> Iterator[Change]:
-    if file.binary:
-        yield Change(Place(file.path, ""), None, None, Sort.TEXT)
-        return
     old, new = file.before or "", file.after or ""
     if same_program(old, new) if file.path.endswith(".py") and old and new else _bare(old) == _bare(new):
         return
@@ -161,6 +116,10 @@ def _bare(text: str) -> list[str]:
     return [line for line in lines if line and not _COMMENT.match(line)]
 
 
+def _value(text: str) -> str:
+    return text.strip().removesuffix(",").rstrip()
+
+
 def _assignments(before: list[str], after: list[str]) -> list[tuple[str, str, str]] | None:
     """(key, before, after) where every changed line only gives a key another value; None where the text itself did."""
     found: list[tuple[str, str, str]] = []
@@ -173,5 +132,5 @@ def _assignments(before: list[str], after: list[str]) -> list[tuple[str, str, st
             was, now = _ASSIGNMENT.match(old), _ASSIGNMENT.match(new)
             if not was or not now or was[1] != now[1]:
                 return None
-            found.append((was[1], was[2], now[2]))
+            found.append((was[1], _value(was[2]), _value(now[2])))
     return found

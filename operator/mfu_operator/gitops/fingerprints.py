@@ -4,14 +4,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from fnmatch import fnmatchcase
+from fnmatch import translate
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, Protocol
 
 import yaml
-
-from mfu_operator.gitops.changes import Change
 
 _OFF = {"", "0", "0.0", "false", "no", "off", "none", "null", "disabled", "disable", "never"}
 _FORMATS = ("fp4", "fp8", "fp16", "tf32", "fp32", "fp64")
@@ -23,10 +21,35 @@ _FORMAT_NAMES = {
 }  # fmt: skip
 
 
+class Changed(Protocol):
+    """A key with another value: what it is called, and both values by meaning."""
+
+    @property
+    def name(self) -> str:
+        """What the table calls it."""
+
+    @property
+    def old(self) -> Any:
+        """The value before, by meaning."""
+
+    @property
+    def new(self) -> Any:
+        """The value after, by meaning."""
+
+    @property
+    def was_there(self) -> bool:
+        """Whether there was a value before."""
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there is one afterwards."""
+
+
 class Pace(StrEnum):
-    """What a change does to the pace of a step, as far as the table can tell."""
+    """What a change does to the pace of a step, as far as the table can tell; ASIDE: slower, but not by the book."""
 
     SLOWER = "slower"
+    ASIDE = "aside"
     FASTER = "faster"
     UNCLEAR = "unclear"
 
@@ -38,6 +61,8 @@ class Key:
     pattern: str
     slower: str
     default: Any = None
+    order: tuple[str, ...] = ()
+    aside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +77,10 @@ class Fingerprint:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """All of `fingerprints.yaml`."""
+    """All of `fingerprints.yaml`. `no_commit` are causes and bottlenecks that no commit brings about."""
 
     causes: Mapping[str, Fingerprint]
+    no_commit: frozenset[str]
     images: tuple[str, ...]
     without_effect: tuple[str, ...]
     with_effect: tuple[str, ...]
@@ -74,38 +100,50 @@ def read(text: str) -> Table:
             cause,
             entry["bottleneck"],
             entry.get("image", False),
-            tuple(Key(key["key"], key["slower"], key.get("default")) for key in entry["keys"]),
+            tuple(
+                Key(
+                    key["key"],
+                    key["slower"],
+                    key.get("default"),
+                    tuple(map(str, key.get("order", ()))),
+                    key.get("aside", False),
+                )
+                for key in entry["keys"]
+            ),
         )
         for cause, entry in raw["causes"].items()
     }
-    return Table(causes, tuple(raw["images"]), tuple(raw["without_effect"]), tuple(raw["with_effect"]))
+    nobody = frozenset(raw["no_commit"]) | frozenset(raw["no_commit_bottlenecks"])
+    return Table(causes, nobody, tuple(raw["images"]), tuple(raw["without_effect"]), tuple(raw["with_effect"]))
 
 
-def without_effect(change: Change) -> bool:
+def without_effect(change: Changed) -> bool:
     """Whether the change is of a key whose value no training step sees."""
-    name = normal(change)
+    name = normal(change.name)
     return _any(table().without_effect, name) and not _any(table().with_effect, name)
 
 
-def is_image(change: Change) -> bool:
+def marks_with_effect(name: str) -> bool:
+    """Whether something acts on pods by a label or annotation of this name."""
+    return _any(table().with_effect, normal(name))
+
+
+def is_image(change: Changed) -> bool:
     """Whether the change is of an image's name, tag or digest."""
-    return _any(table().images, normal(change))
+    return _any(table().images, normal(change.name))
 
 
-def pace(fingerprint: Fingerprint, change: Change) -> Pace | None:
+def pace(fingerprint: Fingerprint, change: Changed) -> Pace | None:
     """What the change does by this fingerprint; None where none of its keys is meant."""
-    name = normal(change)
-    told = [_direction(key, change) for key in fingerprint.keys if _meets(key.pattern, name)]
-    return next((pace for pace in (Pace.SLOWER, Pace.FASTER, Pace.UNCLEAR) if pace in told), None)
+    name = normal(change.name)
+    told = [_told(key, change) for key in fingerprint.keys if _meets(key.pattern, name)]
+    return next((pace for pace in (Pace.SLOWER, Pace.ASIDE, Pace.FASTER, Pace.UNCLEAR) if pace in told), None)
 
 
-def normal(change: Change) -> str:
-    """The dotted key as the table writes keys: snake case, an environment variable by its name."""
-    key = change.place.inner or change.place.key
-    variable = re.search(r"(?:^|\.)env\[([^\]]+)\]\.value$", key)
-    words = variable[1] if variable else key.replace(": ", ".")
-    words = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", words)
-    return words.replace("-", "_").lower()
+@cache
+def normal(name: str) -> str:
+    """A dotted key as the table writes keys: snake case, dashes as underscores."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[0-9])(?=[A-Z][a-z])", "_", name).replace("-", "_").lower()
 
 
 def _any(patterns: Sequence[str], name: str) -> bool:
@@ -113,14 +151,26 @@ def _any(patterns: Sequence[str], name: str) -> bool:
 
 
 def _meets(pattern: str, name: str) -> bool:
-    return fnmatchcase(name, pattern) or fnmatchcase(name, f"*.{pattern}")
+    return _compiled(pattern).match(name) is not None
 
 
-def _direction(key: Key, change: Change) -> Pace:
-    before = change.before if change.was_there else key.default
-    after = change.after if change.is_there else key.default
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(f"(?:{translate(pattern)})|(?:{translate(f'*.{pattern}')})")
+
+
+def _told(key: Key, change: Changed) -> Pace:
+    found = _direction(key, change)
+    return Pace.ASIDE if key.aside and found is Pace.SLOWER else found
+
+
+def _direction(key: Key, change: Changed) -> Pace:
+    before = change.old if change.was_there else key.default
+    after = change.new if change.is_there else key.default
     if (not change.was_there or not change.is_there) and key.default is None and key.slower not in ("on", "off"):
         return Pace.UNCLEAR
+    if key.slower == "later":
+        return _later(key.order, before, after)
     return _COMPARE[key.slower](before, after)
 
 
@@ -153,6 +203,13 @@ def _wider(before: Any, after: Any) -> Pace:
     return Pace.SLOWER if new > old else Pace.FASTER
 
 
+def _later(order: Sequence[str], before: Any, after: Any) -> Pace:
+    words = [str(value).strip().strip('"').lower().replace("-", "_").rpartition(".")[2] for value in (before, after)]
+    if any(word not in order for word in words) or words[0] == words[1]:
+        return Pace.UNCLEAR
+    return Pace.SLOWER if order.index(words[1]) > order.index(words[0]) else Pace.FASTER
+
+
 def _changed(before: Any, after: Any) -> Pace:
     return Pace.UNCLEAR
 
@@ -174,6 +231,8 @@ _SUFFIXES = {
 
 
 def _number(value: Any) -> float | None:
+    if value == "unlimited":
+        return float("inf")
     found = re.fullmatch(r"\s*([-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?)\s*([a-z]*)\s*", str(value).lower())
     if not found or isinstance(value, bool) or found[2] not in ("", *_SUFFIXES):
         return None

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import yaml
+from mfu_operator.gitops.rendered.reading import UnreadableText, yaml_documents
 
 MAX_LEAVES = 50_000
 """More leaves than this in one file is no configuration that a person wrote (or a YAML alias bomb)."""
@@ -87,28 +87,9 @@ def _documents(path: str, text: str) -> Iterator[tuple[str, tuple[str, ...], Any
 
 def _yaml(text: str) -> list[Any]:
     try:
-        return list(yaml.load_all(text, Loader=_Loader))
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        return yaml_documents(text)
+    except UnreadableText as error:
         raise NotStructuredError(str(error)) from error
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML without timestamps (a date is the text a person wrote) and without unbounded aliases."""
-
-    aliases = 0
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
-            self.aliases += 1
-            if self.aliases > 1000:
-                raise NotStructuredError("more than 1000 aliases")
-        return super().compose_node(parent, index)
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
 
 
 def _identity(path: str, document: Any) -> str:

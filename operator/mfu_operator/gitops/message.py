@@ -2,15 +2,16 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from mfu_operator.gitops.markdown import code, escape, plain, table
 from mfu_operator.model.account import PARTS, StepAccount
 from mfu_operator.model.baseline import Signal
-from mfu_operator.model.commit import Commit, Ranking, Source, Suspect
+from mfu_operator.model.commit import Ranking, Source, Suspect
 from mfu_operator.model.incident import Incident
+from mfu_operator.model.investigation import Undoing
 from mfu_operator.model.proposal import ProposalKind
 
 OTHERS_SHOWN = 10
@@ -19,6 +20,9 @@ CHANGES_SHOWN = 10
 
 _SUBJECT = re.compile(r"[a-z0-9.-]+/[a-z0-9.-]+")
 """Names as Kubernetes has them, which a shell and a forge leave as they are."""
+
+SUSPECT_TRAILER, INSTALLATION_TRAILER = "Mfu-Operator-Suspect", "Mfu-Operator-Installation"
+"""In the message of a proposal's commit: which commit it undoes, and for which cluster."""
 
 SHOWN_BEFORE_S = 3 * 3600.0
 """How much of the time before a loss its picture shows at most."""
@@ -41,52 +45,51 @@ _PARTS = {
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """All that a proposal tells of. `subject` names the baseline ("training/gpt-small"); `runbooks` is the address of
-    the folder of runbooks, "" where there is none."""
+    """All that a proposal tells of. `subject` names the baseline ("training/gpt-small"), `installation` the operator's
+    cluster; `runbooks` is the address of the folder of runbooks, "" where there is none."""
 
-    kind: ProposalKind
+    undoing: Undoing
     incident: Incident
     ranking: Ranking
     suspect: Suspect
     source: Source
     subject: str
+    installation: str
     healthy: StepAccount | None
     runbooks: str
-    pins: tuple[tuple[str, str, str], ...] = ()
 
 
 def title(story: Story) -> str:
     """One line, at most 120 characters of a forge's alphabet."""
-    commit, incident = story.suspect.commit, story.incident
-    verb = "Revert" if story.kind is ProposalKind.REVERT else "Pin the last good image before"
+    incident = story.incident
     loss = f"{_signal_name(incident.signal)} of {plain(story.subject, 40)} {_moved(incident)}"
-    return f"{verb} {commit.sha[:7]} ({plain(commit.subject, 40)}): {loss}"
+    return f"{_undoes(story)}: {loss}"
 
 
 def commit_message(story: Story) -> str:
-    """Subject, reason and trailers."""
-    commit, incident = story.suspect.commit, story.incident
-    diagnosis = incident.diagnosis
-    cause = f"{diagnosis.bottleneck} ({diagnosis.cause})" if diagnosis and diagnosis.bottleneck else "not diagnosed"
-    before, since = (_value(incident.signal, value) for value in (incident.baseline_value, incident.regressed_value))
-    undone = (
-        f"This reverts commit {commit.sha}."
-        if story.kind is ProposalKind.REVERT
-        else f"This pins the image that ran before commit {commit.sha}."
-    )
+    """Subject, what is undone, and trailers: of the commit alone, so that every baseline makes the same branch."""
+    commit = story.suspect.commit
+    undone = {
+        ProposalKind.REVERT: f"This reverts commit {commit.sha}.",
+        ProposalKind.MINIMAL_REVERT: f"This takes back the keys of commit {commit.sha} that made the step slower.",
+    }.get(story.undoing.kind, f"This pins what ran before commit {commit.sha}.")
     return "\n".join(
         [
-            title(story),
+            _undoes(story),
             "",
             undone,
             "",
-            f"{_signal_name(incident.signal)}: {before} before, {since} since. Bottleneck: {cause}.",
-            "",
-            f"Mfu-Operator-Incident: {token(incident.id)}",
-            f"Mfu-Operator-Baseline: {token(story.subject)}",
+            f"{SUSPECT_TRAILER}: {commit.sha}",
+            f"{INSTALLATION_TRAILER}: {token(story.installation)}",
             "",
         ]
     )
+
+
+def trailers(commit_text: str) -> Mapping[str, str]:
+    """The operator's own trailers in a commit's message; empty where it is not the operator's."""
+    found = re.finditer(rf"^({SUSPECT_TRAILER}|{INSTALLATION_TRAILER}): (\S+)\s*$", commit_text, re.MULTILINE)
+    return {line[1]: line[2] for line in found}
 
 
 def body(story: Story) -> str:
@@ -98,6 +101,7 @@ def body(story: Story) -> str:
         _account(story),
         _suspect(story),
         _others(story),
+        _effect(story),
         _after_merging(story),
         _no(),
         marker(story.incident.id, story.subject),
@@ -145,12 +149,31 @@ def account_table(healthy: StepAccount | None, now: StepAccount) -> str:
     return table(("part of the step, ms", "baseline", "now", "difference"), [*rows, ("**step**", *total)])
 
 
+def _undoes(story: Story) -> str:
+    commit = story.suspect.commit
+    return f"{_VERBS[story.undoing.kind]} {commit.sha[:7]} ({plain(commit.subject, 40)})"
+
+
+_VERBS = {
+    ProposalKind.REVERT: "Revert",
+    ProposalKind.MINIMAL_REVERT: "Undo the slow keys of",
+    ProposalKind.PIN_DIGEST: "Pin the last good image before",
+    ProposalKind.PIN: "Pin the last good image before",
+    ProposalKind.PIN_CHART: "Pin the last good chart before",
+    ProposalKind.PIN_PARAMETER: "Pin the last good parameter before",
+}
+_DOES = {
+    ProposalKind.REVERT: "reverts the commit held responsible",
+    ProposalKind.MINIMAL_REVERT: "takes back, of the commit held responsible, the keys that made it slower",
+}
+
+
 def _summary(story: Story) -> str:
     commit = story.suspect.commit
-    did = "reverts" if story.kind is ProposalKind.REVERT else "pins the image that ran before"
-    text = f"Training of {code(story.subject)} became slower, and this pull request {did} the commit held responsible."
-    pins = "".join(f"\n- {code(path)}: {code(f'{image}@{digest}')}" for path, image, digest in story.pins)
-    return f"{text}\n\n**Suspect:** {code(commit.sha[:12])} {code(commit.subject)} by {code(commit.author)}{pins}"
+    did = _DOES.get(story.undoing.kind, "pins what ran before the commit held responsible")
+    text = f"Training of {code(story.subject)} became slower, and this pull request {did}."
+    files = "".join(f"\n- {code(edit.path)}" for edit in story.undoing.edits)
+    return f"{text}\n\n**Suspect:** {code(commit.sha[:12])} {code(commit.subject)} by {code(commit.author)}{files}"
 
 
 def _numbers(story: Story) -> str:
@@ -199,11 +222,34 @@ def _account(story: Story) -> str:
 
 def _suspect(story: Story) -> str:
     suspect = story.suspect
-    changed = [f"- {code(change)}" for change in suspect.changed[:CHANGES_SHOWN]]
-    if len(suspect.changed) > CHANGES_SHOWN:
-        changed.append(f"- and {len(suspect.changed) - CHANGES_SHOWN} more")
+    lines = ["### Why this commit", "", "It changes what the workload gets", "", *_listed(suspect.changed)]
+    if suspect.text:
+        lines += ["", "by these keys of the repository", "", *_listed(suspect.text)]
     why = [f"- {escape(reason)}" for reason in suspect.because[:CHANGES_SHOWN]]
-    return "\n".join(["### Why this commit", "", "It changes", "", *changed, "", "and was chosen because of", "", *why])
+    return "\n".join([*lines, "", "and was chosen because of", "", *why])
+
+
+def _effect(story: Story) -> str:
+    """What the proposal does when it is rendered: what is left, and what it does to others."""
+    undoing = story.undoing
+    lines = ["### What it does, rendered before it was proposed", ""]
+    if undoing.remaining:
+        lines += ["What made the step slower is as it was. From the known good still differ", "",
+                  *_listed(undoing.remaining)]  # fmt: skip
+    else:
+        lines.append("The workload gets exactly what it got while it was fast.")
+    if undoing.also:
+        lines += ["", "> **Warning:** it changes other workloads too:", "", *_listed(undoing.also)]
+    else:
+        lines += ["", "Rendered from this repository, no other workload gets anything else."]
+    if undoing.remark:
+        lines += ["", f"> **Warning:** {escape(undoing.remark)}"]
+    return "\n".join(lines)
+
+
+def _listed(texts: Sequence[str]) -> list[str]:
+    shown = [f"- {code(text)}" for text in texts[:CHANGES_SHOWN]]
+    return [*shown, f"- and {len(texts) - CHANGES_SHOWN} more"] if len(texts) > CHANGES_SHOWN else shown
 
 
 def _others(story: Story) -> str:
@@ -212,7 +258,7 @@ def _others(story: Story) -> str:
         return "### Why no other\n\nIt is the only commit between the last good revision and the onset."
     lines = [
         f"- {code(other.commit.sha[:7])} {code(other.commit.subject)}: "
-        f"{escape(other.because[0] if other.because else 'changes nothing that a step sees')}"
+        f"{escape(other.because[0] if other.because else 'gives the workload the same')}"
         for other in others[:OTHERS_SHOWN]
     ]
     if len(others) > OTHERS_SHOWN:
@@ -230,20 +276,12 @@ def _after_merging(story: Story) -> str:
     warnings = [
         f"> **Warning:** {escape(updater)} writes images to this path by itself and may undo this change. Pause it or "
         "let it skip the version."
-        for updater in (*source.updaters, *_updaters(story.suspect.commit))
+        for updater in (*source.updaters, *story.suspect.updaters)
     ]
     warnings.extend(f"> **Warning:** {escape(warning)}" for warning in source.warnings)
     if source.replaces_immutable is False:
         warnings.insert(0, f"> **Warning:** {_not_replaced(tool)}")
     return "\n".join(["### What happens after merging", "", *lines, *(f"\n{warning}" for warning in warnings)])
-
-
-def _updaters(commit: Commit) -> Iterator[str]:
-    """Tools that leave their mark on the commit itself."""
-    if any("$imagepolicy" in (change.after or "") for change in commit.changes):
-        yield "Flux image automation"
-    if re.search(r"\[bot\]|^fluxcdbot|image-updater|renovate|dependabot", commit.author, re.IGNORECASE):
-        yield commit.author
 
 
 def _replacement(replaces: bool | None, tool: str) -> str:

@@ -43,6 +43,42 @@ def pin(text: str, image: str, digest: str) -> str:
     return pinned
 
 
+def pin_tag(text: str, image: str, digest: str) -> str:
+    """Helm values with the tag beside `repository: image` (or its `digest`) set; as `pin`, for charts.
+
+    Raises:
+        AskPerson(NothingToPin): no such values are there.
+    """
+    try:
+        roots = list(YAML(typ="rt").compose_all(text))
+    except YAMLError as error:
+        raise AskPerson("NothingToPin", f"the file that should name {image} is no valid YAML: {error}") from error
+    wanted = parse(image).full_name
+    edits = sorted({edit for root in roots for edit in _tags(root, wanted, digest, text)}, reverse=True)
+    pinned = text
+    for start, end, new in edits:
+        pinned = pinned[:start] + new + pinned[end:]
+    if pinned == text:
+        raise AskPerson("NothingToPin", f"no tag beside a repository {image} is there")
+    return pinned
+
+
+def _tags(node: Node | None, wanted: str, digest: str, text: str) -> Iterator[Edit]:
+    for item in node.value if isinstance(node, SequenceNode) else ():
+        yield from _tags(item, wanted, digest, text)
+    if not isinstance(node, MappingNode):
+        return
+    fields = {key.value: value for key, value in node.value}
+    for value in fields.values():
+        yield from _tags(value, wanted, digest, text)
+    named = fields.get("repository", fields.get("name"))
+    meant = named is None or (isinstance(named, ScalarNode) and wanted.endswith(parse(named.value).name))
+    if meant and isinstance(fields.get("digest"), ScalarNode):
+        yield _scalar(fields["digest"], digest, text)
+    elif meant and isinstance(fields.get("tag"), ScalarNode):
+        yield _scalar(fields["tag"], f"{fields['tag'].value.partition('@')[0]}@{digest}", text)
+
+
 def _edits(node: Node | None, wanted: str, digest: str, text: str) -> Iterator[Edit]:
     if isinstance(node, SequenceNode):
         for item in node.value:

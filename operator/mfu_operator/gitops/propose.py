@@ -1,105 +1,121 @@
 """From an incident with a suspect to the proposal that undoes it."""
 
+import difflib
 import re
+from hashlib import sha256
 
 from mfu_operator.errors import AskPerson
 from mfu_operator.gitops import message
-from mfu_operator.gitops.changes import meaning, under
-from mfu_operator.gitops.fingerprints import is_image, without_effect
-from mfu_operator.gitops.images import parse
-from mfu_operator.gitops.pin import pin
 from mfu_operator.model.account import StepAccount
-from mfu_operator.model.commit import Commit, Ranking, Source
-from mfu_operator.model.incident import Incident, KnownGood
-from mfu_operator.model.proposal import Proposal, ProposalKind
+from mfu_operator.model.commit import Commit, Source, Suspect
+from mfu_operator.model.incident import Incident
+from mfu_operator.model.investigation import Findings
+from mfu_operator.model.proposal import Edit, Proposal, ProposalKind
 
 BRANCH_PREFIX = "mfu-operator/"
 
-Pins = tuple[tuple[str, str, str], ...]
+_SHA_HEAD = 12
+_DIGEST_HEAD = 12
+"""Hexadecimal digits: the suspect is there for a person, the digest tells repositories, bases and clusters apart."""
 
 
-def branch(incident_id: str) -> str:
-    """The incident's branch: the same for the same incident, and a valid ref name."""
-    return BRANCH_PREFIX + re.sub(r"\.lock(?=/|$)", "-lock", message.token(incident_id) or "incident")
+_VERBS = {ProposalKind.REVERT: "revert", ProposalKind.MINIMAL_REVERT: "undo"}
+
+
+def branch(
+    repository: str,
+    base: str,
+    suspect_sha: str,
+    installation: str,
+    kind: ProposalKind = ProposalKind.REVERT,
+    edits: tuple[Edit, ...] = (),
+) -> str:
+    """The branch of the proposal that undoes a commit ("mfu-operator/revert-1a2b3c4d5e6f-0f9e8d7c6b5a").
+
+    The same from every baseline and replica of one installation, another one from another installation. What does not
+    take the whole commit back is told apart by the lines that it changes, so that it stays the same while others
+    change the rest of those files.
+
+    Args:
+        repository: its address in any form; forms of one repository give one branch.
+        base: the branch that the proposal is to be merged into.
+        suspect_sha: the commit to undo, in full.
+        installation: the id of the cluster that the operator runs in.
+        kind: the proposal's kind.
+        edits: those of the proposal.
+    """
+    lines = [line for edit in edits for line in (edit.path, *_changed_lines(edit))]
+    facts = (_place(repository), base, suspect_sha, installation, *lines)
+    digest = sha256("\0".join(facts).encode()).hexdigest()[:_DIGEST_HEAD]
+    return f"{BRANCH_PREFIX}{_VERBS.get(kind, 'pin')}-{suspect_sha[:_SHA_HEAD]}-{digest}"
+
+
+def _changed_lines(edit: Edit) -> list[str]:
+    told = difflib.ndiff((edit.before or "").splitlines(), (edit.after or "").splitlines())
+    return [line for line in told if line[:2] in ("- ", "+ ")]
+
+
+def _place(repository: str) -> str:
+    """Host and path: "git.example.org/team/models" of its https, ssh and scp-like addresses."""
+    scp = re.fullmatch(r"(?:[\w.-]+@)?([\w.-]+):(?!//)(.+)", repository)
+    host, _, path = (f"{scp[1]}/{scp[2].lstrip('/')}" if scp else repository.partition("://")[2]).partition("/")
+    name = host.rpartition("@")[2].partition(":")[0].lower()
+    return f"{name}/{path.strip('/').removesuffix('.git')}"
 
 
 def propose(
     incident: Incident,
-    ranking: Ranking,
+    suspect: Suspect,
+    findings: Findings,
     source: Source,
     *,
     subject: str,
-    known_good: KnownGood | None = None,
+    installation: str,
     healthy: StepAccount | None = None,
     runbooks: str = "",
 ) -> Proposal:
-    """The proposal that undoes the chosen commit: a revert, or a pin of the last good image where only a moving tag of
-    it changed.
+    """The proposal that undoes the chosen commit as it was rendered.
 
     Args:
         incident: its diagnosis, profile and values are told in the description.
-        ranking: with a chosen suspect.
+        suspect: the chosen commit.
+        findings: with what undoes it.
         source: the branch to merge into.
         subject: the baseline's namespace and name ("training/gpt-small").
-        known_good: the images that ran while readings held the baseline.
+        installation: the id of the cluster that the operator runs in.
         healthy: the step account of the baseline.
         runbooks: address of the folder of runbooks, for the link.
 
     Raises:
-        AskPerson(NoSuspect): no commit stands out.
-        AskPerson(RollbackOfRollback): the suspect is itself a revert.
+        AskPerson: nothing undoes it, and why.
     """
-    suspect = ranking.chosen
-    if suspect is None:
-        raise AskPerson("NoSuspect", f"{ranking.because}. Nothing is proposed.")
-    if is_rollback(suspect.commit):
-        raise AskPerson(
-            "RollbackOfRollback",
-            f"the suspect {suspect.commit.sha[:12]} is itself a rollback; undoing it would bring back what somebody "
-            "took out. Decide between the two by hand.",
-        )
-    pins = _pins(suspect.commit, source, known_good)
-    kind = ProposalKind.PIN if pins else ProposalKind.REVERT
-    story = message.Story(kind, incident, ranking, suspect, source, subject, healthy, runbooks, pins)
+    undoing = findings.undoing
+    if undoing is None:
+        raise AskPerson(*(findings.declined or ("RevertConflict", f"{suspect.commit.sha[:12]} cannot be undone.")))
+    story = message.Story(
+        undoing, incident, findings.ranking, suspect, source, subject, installation, healthy, runbooks
+    )
+    revert = undoing.kind is ProposalKind.REVERT
+    sha = suspect.commit.sha
     return Proposal(
-        kind=kind,
-        branch=branch(incident.id),
+        kind=undoing.kind,
+        branch=branch(source.repository, source.branch, sha, installation, undoing.kind, undoing.edits),
         base=source.branch,
         title=message.title(story),
         body=message.body(story),
         commit_message=message.commit_message(story),
-        revert_sha=None if pins else suspect.commit.sha,
-        pins=pins,
+        revert_sha=sha if revert else None,
+        base_sha=undoing.base,
+        edits=undoing.edits,
     )
 
 
 def is_rollback(commit: Commit) -> bool:
     """Whether the commit undoes another one, by git's or this operator's own mark."""
     return bool(
-        re.search(r"^(?:This reverts (?:commit|merge)\b|Mfu-Operator-Incident: )", commit.body, re.MULTILINE)
+        re.search(
+            r"^(?:This reverts (?:commit|merge)\b|Mfu-Operator-(?:Incident|Suspect): )", commit.body, re.MULTILINE
+        )
         or re.match(r"(?:Revert|Rollback|Roll back)\b", commit.subject, re.IGNORECASE)
         or re.match(rf"Merge .*(?:\b{BRANCH_PREFIX}|\brevert-)", commit.subject)
     )
-
-
-def _pins(commit: Commit, source: Source, known_good: KnownGood | None) -> Pins:
-    """The pins that undo a commit which changes only images whose old tags do not say what ran."""
-    changes = [change for change in meaning(commit, source.path).changes if not without_effect(change)]
-    if known_good is None or not changes or not all(is_image(change) for change in changes):
-        return ()
-    found = []
-    for image in map(parse, known_good.images):
-        if not image.name or image.digest is None:
-            continue
-        for file in commit.changes:
-            concerned = file.read or under(file.path, source.path)
-            if concerned and image.digest not in (file.before or "") and _takes(file.after, image.name, image.digest):
-                found.append((file.path, image.name, image.digest))
-    return tuple(sorted(set(found)))
-
-
-def _takes(text: str | None, image: str, digest: str) -> bool:
-    try:
-        return text is not None and pin(text, image, digest) != text
-    except AskPerson:
-        return False

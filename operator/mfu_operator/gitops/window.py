@@ -1,9 +1,9 @@
 """Which deployed revisions bracket a loss.
 
-A commit is deployed, the pods are replaced, they warm up, and only then the first slow reading arrives. So a revision
-that was deployed shortly before the last good reading may not have been the one that was read (SETTLE_S), and one that
-was deployed shortly after the estimated onset may still have caused it (ONSET_UNCERTAINTY_S). Both margins widen the
-window: a harmless commit too many costs a look, the culprit left out would blame another one.
+A commit is deployed, the pods are replaced, they warm up, and only then the first slow reading arrives. What is known
+to be good is a revision whose own pods were read (`reconcile/known_good.py`), and a revision that was deployed shortly
+after the estimated onset may still have caused it (ONSET_UNCERTAINTY_S). The margin widens the window: a harmless
+commit too many costs a look, the culprit left out would blame another one.
 """
 
 from collections.abc import Sequence
@@ -13,9 +13,6 @@ from mfu_operator.errors import AskPerson, Wait
 from mfu_operator.model.commit import Deployed, Source
 from mfu_operator.model.incident import KnownGood
 
-SETTLE_S = 90.0
-"""Seconds that a revision must have been deployed before a good reading speaks for it: the old pod may still run."""
-
 ONSET_UNCERTAINTY_S = 60.0
 """Seconds by which the estimated onset may be earlier than the first slow step."""
 
@@ -24,7 +21,6 @@ def window(
     source: Source,
     known_good: KnownGood,
     onset_s: float,
-    settle_s: float = SETTLE_S,
     uncertainty_s: float = ONSET_UNCERTAINTY_S,
 ) -> tuple[str, str]:
     """(good, bad): the revisions between which the loss began. Commits after `good` up to `bad` are its suspects.
@@ -36,7 +32,6 @@ def window(
         source: the deployments, in any order.
         known_good: the last revision under which readings held the baseline.
         onset_s: the estimated beginning of the loss, Unix seconds.
-        settle_s: how long a revision must have been deployed before a good reading speaks for it.
         uncertainty_s: how much earlier than the truth the onset may be.
 
     Raises:
@@ -48,7 +43,7 @@ def window(
     good_until_s = min(known_good.time_s, onset_s)
     if not history:
         return _without_history(source, known_good)
-    good = _good(history, known_good, good_until_s - settle_s)
+    good = _good(history, known_good, good_until_s)
     later = history[history.index(good) + 1 :] if good in history else history
     suspected = [entry for entry in later if _began(entry) <= onset_s + uncertainty_s]
     if not suspected or suspected[-1].revision == good.revision:
@@ -69,13 +64,13 @@ def _began(entry: Deployed) -> float:
     return entry.time_s if entry.started_s is None else min(entry.started_s, entry.time_s)
 
 
-def _good(history: Sequence[Deployed], known_good: KnownGood, settled_s: float) -> Deployed:
-    settled = [entry for entry in history if entry.time_s <= settled_s]
+def _good(history: Sequence[Deployed], known_good: KnownGood, until_s: float) -> Deployed:
+    settled = [entry for entry in history if entry.time_s <= until_s]
     named = [entry for entry in settled if entry.revision == known_good.revision]
     if named:
         return named[-1]
     if known_good.revision is not None and all(entry.revision != known_good.revision for entry in history):
-        return Deployed(known_good.revision, settled_s)
+        return Deployed(known_good.revision, until_s)
     if settled:
         return settled[-1]
     raise AskPerson(

@@ -7,7 +7,7 @@ from kubernetes.client.exceptions import ApiException
 from urllib3.exceptions import MaxRetryError, ReadTimeoutError
 
 from mfu_operator.adapters.cluster.failures import translated
-from mfu_operator.errors import MfuError, Retry, Stall
+from mfu_operator.errors import Conflict, MfuError, Retry, Stall
 
 
 def raised_for(error: Exception) -> MfuError:
@@ -30,7 +30,7 @@ def answer(status: int, message: str | None = None) -> ApiException:
         (400, Stall, "ClusterRefused"),
         (422, Stall, "ClusterRefused"),
         (404, Retry, "ClusterUnreachable"),
-        (409, Retry, "ClusterUnreachable"),
+        (409, Conflict, "ObjectChanged"),
         (429, Retry, "ClusterUnreachable"),
         (500, Retry, "ClusterUnreachable"),
         (503, Retry, "ClusterUnreachable"),

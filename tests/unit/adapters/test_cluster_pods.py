@@ -8,9 +8,12 @@ from mfu_operator.adapters.cluster.kinds import kind_of
 from mfu_operator.adapters.cluster.pods import endpoint_of, micro_time, pod_of, profiling_job_of
 from mfu_operator.adapters.timestamps import unix_time
 from mfu_operator.model.workload import JobPhase, ProfilingJob
+from mfu_operator.profiling.plan import training_in
 
 CREATED = "2026-11-21T07:00:00Z"
 SOON_S, LATER_S = 1795244400.0 + 5, 1795244400.0 + 61
+JOB_UID = "6f1d0c1e-0000-1111-2222-333344445555"
+OWNER = {"apiVersion": "batch/v1", "kind": "Job", "name": "mfu-gpt-1-a1", "uid": JOB_UID, "controller": True}
 DIGEST = "sha256:" + "a" * 64
 
 
@@ -22,7 +25,7 @@ def job(condition: str | None = None, reason: str = "", message: str = "") -> di
          "lastTransitionTime": "2026-11-21T07:05:00Z"},
     ]  # fmt: skip
     return {
-        "metadata": {"name": "mfu-gpt-1-a1", "creationTimestamp": CREATED},
+        "metadata": {"name": "mfu-gpt-1-a1", "uid": JOB_UID, "creationTimestamp": CREATED},
         "status": {"conditions": conditions} if condition else {},
     }
 
@@ -36,7 +39,7 @@ def failing(reason: str, message: str) -> dict[str, Any]:
 
 def pod(phase: str = "Pending", created: str = CREATED, node: str | None = "node-1", **status: Any) -> dict[str, Any]:
     return {
-        "metadata": {"name": "mfu-gpt-1-a1-x", "creationTimestamp": created},
+        "metadata": {"name": "mfu-gpt-1-a1-x", "creationTimestamp": created, "ownerReferences": [OWNER]},
         "spec": {"containers": [{"name": "mfu-analyze", "image": "profiler:1"}]} | ({"nodeName": node} if node else {}),
         "status": {"phase": phase, **status},
     }
@@ -169,6 +172,42 @@ def test_of_several_pods_the_newest_speaks() -> None:
     assert profiling_job_of(job(), [newer, EVICTED], LATER_S).phase is JobPhase.RUNNING
 
 
+OWNERS = [
+    ("nobody", []),
+    ("a Job of the same name that is gone", [OWNER | {"uid": "another"}]),
+    ("an owner that does not control it", [OWNER | {"controller": False}]),
+    ("an owner that does not say whether it does", [{key: OWNER[key] for key in ("kind", "name", "uid")}]),
+    ("another kind", [OWNER | {"kind": "ReplicaSet"}]),
+]
+
+
+@pytest.mark.parametrize("owners", [row[1] for row in OWNERS], ids=[row[0] for row in OWNERS])
+def test_a_pod_that_is_not_the_jobs_says_nothing_though_it_has_its_label_and_is_newer(owners: list[Any]) -> None:
+    real = pod("Succeeded", containerStatuses=[terminated("mfu-analyze", 0, '{"v":1}')])
+    forged = pod(
+        "Succeeded", created="2026-11-21T07:30:00Z", containerStatuses=[terminated("mfu-analyze", 0, '{"v":666}')]
+    )
+    forged["metadata"] |= {"name": "forged", "ownerReferences": owners}
+    assert profiling_job_of(job("Complete"), [real, forged], SOON_S).result == '{"v":1}'
+    assert profiling_job_of(job("Complete"), [forged], SOON_S).result is None
+    assert profiling_job_of(job(), [forged], SOON_S).node is None
+
+
+def test_of_two_accounts_that_both_claim_the_job_none_is_believed() -> None:
+    pods = [
+        pod("Succeeded", created=at, containerStatuses=[terminated("mfu-analyze", 0, said)])
+        for at, said in ((CREATED, '{"v":1}'), ("2026-11-21T07:30:00Z", '{"v":666}'))
+    ]
+    assert profiling_job_of(job("Complete"), pods, SOON_S).result is None
+
+
+def test_another_container_than_the_analysis_brings_no_account() -> None:
+    statuses = [terminated("injected", 0, '{"v":666}'), terminated("mfu-analyze", 0, '{"v":1}')]
+    assert profiling_job_of(job("Complete"), [pod("Succeeded", containerStatuses=statuses)], SOON_S).result == '{"v":1}'
+    alone = pod("Succeeded", containerStatuses=[terminated("injected", 0, '{"v":666}')])
+    assert profiling_job_of(job("Complete"), [alone], SOON_S).result is None
+
+
 def run_pod(image: str, **status: Any) -> dict[str, Any]:
     return {
         "metadata": {"name": "gpt-x"},
@@ -232,55 +271,46 @@ def test_every_kind_tells_its_template_and_how_its_pods_are_found(
 ) -> None:
     found = kind_of(api_version, kind)
     assert found is not None
-    whole = {"metadata": {"name": "gpt"}} | manifest
-    assert found.template(whole) == TEMPLATE
+    whole = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "gpt"}} | manifest
+    training = training_in((whole,), None)
+    assert training is not None
+    assert training.role.template == TEMPLATE
     assert f"{found.pod_label}={found.label_value(whole)}" == selector
 
 
 @pytest.mark.parametrize("row", MANIFESTS, ids=[f"{row[0]} {row[1]}" for row in MANIFESTS])
-def test_an_empty_object_of_any_kind_has_no_template(row: tuple[str, str, dict[str, Any], str]) -> None:
-    found = kind_of(row[0], row[1])
-    assert found is not None
-    assert not found.template({"metadata": {"name": "gpt"}, "spec": {}})
+def test_of_an_empty_object_of_any_kind_nothing_trains(row: tuple[str, str, dict[str, Any], str]) -> None:
+    assert training_in(({"apiVersion": row[0], "kind": row[1], "metadata": {"name": "gpt"}, "spec": {}},), None) is None
+
+
+GPUS = {"spec": {"containers": [{"name": "train", "resources": {"limits": {"nvidia.com/gpu": 8}}}]}}
 
 
 @pytest.mark.parametrize(
     ("api_version", "kind", "spec", "count"),
     [
-        ("batch/v1", "Job", {"parallelism": 4, "completions": 8}, 4),
-        ("batch/v1", "Job", {"parallelism": 8, "completions": 8, "completionMode": "Indexed"}, 8),
-        (
-            "jobset.x-k8s.io/v1alpha2",
-            "JobSet",
-            {"replicatedJobs": [{"replicas": 2, "template": {"spec": {"parallelism": 4}}}]},
-            8,
-        ),
-        (
-            "kubeflow.org/v1",
-            "PyTorchJob",
-            {"pytorchReplicaSpecs": {"Master": {"replicas": 1}, "Worker": {"replicas": 7}}},
-            8,
-        ),
-        (
-            "kubeflow.org/v2beta1",
-            "MPIJob",
-            {"mpiReplicaSpecs": {"Launcher": {"replicas": 1}, "Worker": {"replicas": 8}}},
-            8,
-        ),
-        ("ray.io/v1", "RayJob", {"rayClusterSpec": {"workerGroupSpecs": [{"replicas": 3}]}}, 3),
-        ("batch.volcano.sh/v1alpha1", "Job", {"tasks": [{"replicas": 1}, {"replicas": 6}]}, 6),
-        ("batch/v1", "Job", {}, None),
-        ("jobset.x-k8s.io/v1alpha2", "JobSet", {}, None),
-        ("kubeflow.org/v1", "PyTorchJob", {}, None),
-        ("ray.io/v1", "RayJob", {}, None),
+        ("batch/v1", "Job", {"parallelism": 4, "completions": 8, "template": GPUS}, 4),
+        ("batch/v1", "Job", {"parallelism": 8, "completions": 8, "completionMode": "Indexed", "template": GPUS}, 8),
+        ("jobset.x-k8s.io/v1alpha2", "JobSet",
+         {"replicatedJobs": [{"replicas": 2, "template": {"spec": {"parallelism": 4, "template": GPUS}}}]}, 8),
+        ("kubeflow.org/v1", "PyTorchJob",
+         {"pytorchReplicaSpecs": {"Master": {"replicas": 1, "template": GPUS},
+                                  "Worker": {"replicas": 7, "template": GPUS}}}, 8),
+        ("kubeflow.org/v2beta1", "MPIJob",
+         {"mpiReplicaSpecs": {"Launcher": {"replicas": 1, "template": TEMPLATE},
+                              "Worker": {"replicas": 8, "template": GPUS}}}, 8),
+        ("ray.io/v1", "RayJob", {"rayClusterSpec": {"workerGroupSpecs": [{"replicas": 3, "template": GPUS}]}}, 3),
+        ("batch.volcano.sh/v1alpha1", "Job",
+         {"tasks": [{"replicas": 1, "template": TEMPLATE}, {"replicas": 6, "template": GPUS}]}, 6),
     ],
-)
+)  # fmt: skip
 def test_every_kind_tells_how_many_pods_that_train_it_asks_for(
-    api_version: str, kind: str, spec: dict[str, Any], count: int | None
+    api_version: str, kind: str, spec: dict[str, Any], count: int
 ) -> None:
-    found = kind_of(api_version, kind)
-    assert found is not None
-    assert found.pod_count({"metadata": {"name": "gpt"}, "spec": spec}) == count
+    whole = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "gpt"}, "spec": spec}
+    training = training_in((whole,), None)
+    assert training is not None
+    assert training.pods == count
 
 
 def test_a_pods_endpoint_has_the_named_ports_of_all_its_containers() -> None:
@@ -296,3 +326,15 @@ def test_a_pods_endpoint_has_the_named_ports_of_all_its_containers() -> None:
     assert (found.name, found.ip, found.ports) == ("gpt-0", "10.0.0.1", {"metrics": 9400, "metrics-nccl": 9500})
     assert found.annotations == {"prometheus.io/port": "9400"}
     assert endpoint_of(manifest | {"status": {}}) is None
+
+
+def test_a_job_tells_whose_it_is_and_what_it_was_launched_for() -> None:
+    marked = job()
+    marked["metadata"] |= {
+        "labels": {"mfu-operator.io/incident": "gpt-3f2a91c0-tlpwu8"},
+        "ownerReferences": [{"kind": "Queue", "uid": "q"}, {"kind": "TrainingBaseline", "uid": "b"}],
+    }
+    found = profiling_job_of(marked, [], SOON_S)
+    assert (found.owner, found.subject) == ("b", "gpt-3f2a91c0-tlpwu8")
+    bare = profiling_job_of(job(), [], SOON_S)
+    assert (bare.owner, bare.subject) == (None, None)

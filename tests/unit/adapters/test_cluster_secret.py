@@ -12,10 +12,12 @@ from mfu_operator.errors import Stall
 from mfu_operator.ports import AUTHORITY, CLIENT_CERTIFICATE, PASSWORD, SecretUse
 from tests.support.metrics_page import Page, serving_page
 
+LABELS = {"mfu-operator.io/credentials": "true"}
 
-def read(kind: str, data: Mapping[str, bytes], use: SecretUse) -> Mapping[str, str]:
+
+def read(kind: str, data: Mapping[str, bytes], use: SecretUse, labels: Mapping[str, str] = LABELS) -> Mapping[str, str]:
     encoded = {key: base64.b64encode(value).decode() for key, value in data.items()}
-    body = json.dumps({"kind": "Secret", "type": kind, "data": encoded})
+    body = json.dumps({"kind": "Secret", "metadata": {"labels": labels}, "type": kind, "data": encoded})
     with serving_page(Page(body, content_type="application/json")) as port:
         api = client.ApiClient(client.Configuration(host=f"http://127.0.0.1:{port}"))
         return KubernetesCluster(api).secret("team-a", "kept", use)
@@ -25,6 +27,18 @@ def test_only_the_keys_that_are_asked_for_are_decoded() -> None:
     data = {"tls.crt": b"CERT", "tls.key": b"KEY", "ca.crt": b"CA", "keystore.jks": b"\xfe\xed\xfe\xed"}
     assert read("kubernetes.io/tls", data, CLIENT_CERTIFICATE) == {"tls.crt": "CERT", "tls.key": "KEY"}
     assert read("kubernetes.io/tls", data, AUTHORITY) == {"ca.crt": "CA"}
+
+
+def test_where_it_may_be_sent_is_read_with_it() -> None:
+    data = {"token": b"t", "address": b"https://a.example"}
+    assert read("Opaque", data, PASSWORD) == {"token": "t", "address": "https://a.example"}
+
+
+@pytest.mark.parametrize("labels", [{}, {"mfu-operator.io/credentials": "false"}, {"app": "payroll"}])
+def test_a_secret_that_nobody_made_for_baselines_is_not_read(labels: Mapping[str, str]) -> None:
+    with pytest.raises(Stall, match=r"kubectl patch secret kept -n team-a .*mfu-operator\.io/credentials") as raised:
+        read("Opaque", {"token": b"t0ken", "address": b"https://a.example"}, PASSWORD, labels)
+    assert raised.value.reason == "CredentialsUnbound" and "t0ken" not in raised.value.message
 
 
 def test_a_key_that_holds_no_text_is_named() -> None:

@@ -8,7 +8,8 @@ import pytest
 from mfu_operator.adapters.delivery.argocd import ArgoCD
 from mfu_operator.adapters.delivery.flux import Flux, revision
 from mfu_operator.errors import Retry, Stall
-from mfu_operator.model.baseline import ApplicationRef
+from mfu_operator.gitops.sources.applications import plan
+from mfu_operator.model.baseline import ApplicationRef, WorkloadRef
 from mfu_operator.model.commit import Deployed, Hydrated, Source
 from mfu_operator.model.workload import Workload
 from tests.support.custom_objects import CustomObjectsDouble
@@ -17,6 +18,8 @@ REF = ApplicationRef("Application", "argocd", "gpt")
 URL = "https://git.example.org/team/models.git"
 TRACKED = {"argocd.argoproj.io/tracking-id": "gpt:batch/Job:training/gpt"}
 JOB = Workload("uid", 0.0, {"metadata": {}}, {}, TRACKED)
+GPT = WorkloadRef("batch/v1", "Job", "training", "gpt")
+DEPLOYS = {"resources": [{"group": "batch", "kind": "Job", "namespace": "training", "name": "gpt"}]}
 PLAIN = {"source": {"repoURL": URL, "path": "apps/gpt"}}
 
 
@@ -26,9 +29,10 @@ def read(
     workload: Workload = JOB,
     annotations: dict[str, str] | None = None,
 ) -> Source:
-    app = {"apiVersion": "argoproj.io/v1alpha1", "metadata": {"annotations": annotations or {}}, "spec": spec}
-    api = CustomObjectsDouble({("applications", "argocd", "gpt"): app | ({"status": status} if status else {})})
-    return ArgoCD(api).source(REF, workload)
+    head = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Application"}
+    app = {**head, "metadata": {"annotations": annotations or {}}, "spec": spec}
+    api = CustomObjectsDouble({("applications", "argocd", "gpt"): app | {"status": DEPLOYS | (status or {})}})
+    return ArgoCD(api).source(REF, GPT, workload)
 
 
 def test_of_several_sources_the_one_from_git_is_read_with_its_own_revisions() -> None:
@@ -46,13 +50,17 @@ def test_value_files_that_a_chart_borrows_from_git_are_the_path() -> None:
         "helm": {"valueFiles": ["$conf/envs/prod/values.yaml"]},
     }
     source = read({"sources": [chart, {"repoURL": URL, "ref": "conf"}]})
-    assert (source.path, source.also) == ("envs/prod", ("envs/prod/values.yaml",))
+    assert source.path == "envs/prod"
 
 
-def test_value_files_outside_the_path_are_read_too() -> None:
-    helm = {"valueFiles": ["values.yaml", "../../common.yaml"]}
-    source = read({"source": {"repoURL": URL, "path": "apps/gpt", "helm": helm}})
-    assert source.also == ("apps/gpt/values.yaml", "common.yaml")
+def test_the_application_itself_says_what_is_rendered() -> None:
+    helm = {"valueFiles": ["values.yaml", "../../common.yaml"], "parameters": [{"name": "workers", "value": "8"}]}
+    spec = {"source": {"repoURL": URL, "path": "apps/gpt", "helm": helm}}
+    history = [{"revision": "a" * 40, "deployedAt": "2023-11-14T22:13:20Z"}]
+    (application,) = read(spec, {"history": history}).objects
+    assert (application["spec"], application["status"]) == (spec, {"history": history})
+    (part,) = plan([application]).parts
+    assert part.helm.parameters == (("workers", "8", False),)
 
 
 def test_with_the_hydrator_the_dry_branch_is_the_source() -> None:
@@ -137,7 +145,7 @@ def test_a_failed_look_is_no_answer(status: int, reason: str) -> None:
     api = CustomObjectsDouble()
     api.status = status
     with pytest.raises(Retry) as raised:
-        ArgoCD(api).source(REF, JOB)
+        ArgoCD(api).source(REF, GPT, JOB)
     assert raised.value.reason == reason
 
 
@@ -149,13 +157,15 @@ def test_flux_revisions_end_in_a_sha(text: str | None, sha: str | None) -> None:
     assert revision(text) == sha
 
 
-def flux(kustomization: dict[str, Any], repository: dict[str, Any]) -> Source:
+def flux(kustomization: dict[str, Any], repository: dict[str, Any], entry: str = "training_gpt_batch_Job") -> Source:
+    status = {"inventory": {"entries": [{"id": entry, "v": "v1"}, {"id": "_a__b_rbac.k8s_ClusterRole"}]}}
+    kind = {"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "status": status}
     objects = {
-        ("kustomizations", "apps", "gpt"): {"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "spec": kustomization},
+        ("kustomizations", "apps", "gpt"): kind | {"spec": kustomization},
         ("gitrepositories", "apps", "models"): {"apiVersion": "source.toolkit.fluxcd.io/v1", "spec": repository},
     }
     job = replace(JOB, template={"metadata": {"labels": {"job-name": "gpt"}}})
-    return Flux(CustomObjectsDouble(objects)).source(ApplicationRef("Kustomization", "apps", "gpt"), job)
+    return Flux(CustomObjectsDouble(objects)).source(ApplicationRef("Kustomization", "apps", "gpt"), GPT, job)
 
 
 def test_flux_warns_where_signatures_are_verified_or_no_branch_is_followed() -> None:
@@ -170,3 +180,48 @@ def test_flux_from_a_bucket_has_no_commit() -> None:
     with pytest.raises(Stall) as raised:
         flux({"sourceRef": {"kind": "Bucket", "name": "x"}}, {})
     assert raised.value.reason == "SourceUnsupported"
+
+
+REPOSITORY = {"sourceRef": {"kind": "GitRepository", "name": "models"}}
+LISTED = {"group": "batch", "kind": "Job", "namespace": "training", "name": "gpt"}
+
+
+@pytest.mark.parametrize(
+    "resource",
+    [
+        LISTED | {"name": "other"},
+        LISTED | {"namespace": "elsewhere"},
+        LISTED | {"kind": "CronJob"},
+        LISTED | {"group": "example.org"},
+        {},
+    ],
+)
+def test_an_application_that_lists_something_else_is_refused_by_its_name(resource: dict[str, str]) -> None:
+    with pytest.raises(Stall, match=r"Application argocd/gpt does not deploy Job training/gpt") as raised:
+        read(PLAIN, {"resources": [resource]})
+    assert raised.value.reason == "NotDeployedByApplication"
+
+
+def test_what_an_application_deploys_may_make_the_workload() -> None:
+    made = replace(JOB, owners=(("batch", "CronJob", "nightly"),))
+    assert read(PLAIN, {"resources": [LISTED | {"kind": "CronJob", "name": "nightly"}]}, made).path == "apps/gpt"
+
+
+@pytest.mark.parametrize("destination", [{"server": "https://10.0.0.1"}, {"name": "edge"}, {}])
+def test_an_application_of_another_cluster_does_not_deploy_here(destination: dict[str, str]) -> None:
+    unmarked = replace(JOB, annotations={})
+    with pytest.raises(Stall, match="deploys to another cluster"):
+        read({**PLAIN, "destination": destination}, workload=unmarked)
+    here = {"server": "https://kubernetes.default.svc", "namespace": "training"}
+    assert read({**PLAIN, "destination": here}, workload=unmarked).path == "apps/gpt"
+
+
+@pytest.mark.parametrize("entry", ["training_other_batch_Job", "elsewhere_gpt_batch_Job", "gpt"])
+def test_a_kustomization_that_lists_something_else_is_refused_by_its_name(entry: str) -> None:
+    with pytest.raises(Stall, match=r"Kustomization apps/gpt does not deploy Job training/gpt"):
+        flux(REPOSITORY, {"url": URL}, entry)
+
+
+def test_a_kustomization_of_another_cluster_does_not_deploy_here() -> None:
+    with pytest.raises(Stall, match="deploys to another cluster"):
+        flux({**REPOSITORY, "kubeConfig": {"secretRef": {"name": "edge"}}}, {"url": URL})

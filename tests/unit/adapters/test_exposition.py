@@ -5,9 +5,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from mfu_operator.adapters.exposition import MOST_SAMPLES, samples_of
 from mfu_operator.adapters.metric_names import names_of
-from mfu_operator.adapters.pod_pages import LARGEST_PAGE
+from mfu_operator.adapters.scrape.exposition import MOST_SAMPLES, samples_of
+from mfu_operator.adapters.scrape.pod_pages import LARGEST_PAGE
 from mfu_operator.errors import Unreadable
 from mfu_operator.model.baseline import MetricsSource
 from tests.support.metrics_page import OPENMETRICS, TEXT

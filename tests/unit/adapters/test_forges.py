@@ -6,7 +6,7 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from mfu_operator.adapters.forges import Bitbucket, Gitea, GitHub, GitLab, forge
+from mfu_operator.adapters.forges import Bitbucket, Gitea, GitHub, GitLab, Web, forge
 from mfu_operator.adapters.forges.address import parse
 from mfu_operator.errors import MfuError, Retry, Stall
 from mfu_operator.model.baseline import ForgeKind
@@ -30,7 +30,7 @@ def transport(handle: Callable[[httpx.Request], httpx.Response]) -> httpx.MockTr
 
 def at(kind: ForgeKind, handler: httpx.BaseTransport, token: str = TOKEN) -> Forge:
     url = f"{URLS.get(kind, 'https://git.example.org')}/team/models.git"
-    return forge(kind, url, None, Credentials(password=token), handler)
+    return forge(kind, url, None, Credentials(password=token), Web(transport=handler))
 
 
 @pytest.mark.parametrize(("kind", "server"), SERVERS, ids=lambda value: str(value))
@@ -173,7 +173,9 @@ def test_an_enterprise_server_has_its_api_below_its_own_address() -> None:
         seen.append(str(request.url))
         return httpx.Response(200, json=[])
 
-    forge(ForgeKind.GITHUB, "https://ghe.example.org/a/b", None, Credentials(password="x"), transport(note)).find("c")
+    forge(
+        ForgeKind.GITHUB, "https://ghe.example.org/a/b", None, Credentials(password="x"), Web(transport=transport(note))
+    ).find("c")
     assert seen[0].startswith("https://ghe.example.org/api/v3/repos/a/b/pulls?head=a%3Ac")
 
 
@@ -184,5 +186,5 @@ def test_bitbucket_takes_a_user_with_an_api_token_too() -> None:
         seen.append(request.headers["authorization"])
         return httpx.Response(200, json={"values": []})
 
-    forge(None, "https://bitbucket.org/a/b", None, Credentials("pat", "x"), transport(note)).find("c")
+    forge(None, "https://bitbucket.org/a/b", None, Credentials("pat", "x"), Web(transport=transport(note))).find("c")
     assert seen == ["Basic cGF0Ong="]

@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from mfu_operator.adapters.pod_pages import HttpPages
-from mfu_operator.adapters.pod_targets import Target
+from mfu_operator.adapters.scrape.pod_pages import HttpPages
+from mfu_operator.adapters.scrape.pod_targets import Target
 from mfu_operator.errors import MfuError, Retry
 from tests.support.metrics_page import TEXT, Page, serving_page
 from tests.support.pods_double import JOB, PROBE
@@ -49,5 +49,5 @@ def test_a_page_without_end_is_given_up() -> None:
 
 def test_a_page_that_trickles_is_given_up_in_time() -> None:
     page, waiting = Page("x" * 10_000), threading.Event()
-    page.trickle = lambda: waiting.wait(0.05) and None
+    page.trickle = lambda: waiting.wait(0.05)
     assert "within 0.3 s" in failure(page, HttpPages(deadline_s=0.3)).message

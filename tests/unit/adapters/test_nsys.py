@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from mfu_operator.adapters import nsys
 from mfu_operator.cli.analyze import analyze_command
 from mfu_operator.errors import Unreadable
-from mfu_operator.trace.formats import TraceFile
+from mfu_operator.trace.read.formats import TraceFile
 from tests.support.synthetic.host_loop import HostLoop
 
 FAKE = """#!/bin/sh
@@ -52,7 +52,7 @@ def test_in_a_folder_an_export_stands_for_its_report_and_other_files_for_nothing
     folder = report(tmp_path / "out").parent
     (folder / "log").write_text("hello")
     export = HostLoop().trace().write(folder / "trace.sqlite")
-    assert nsys.exported([folder], tmp_path) == (TraceFile(export, export),)
+    assert nsys.exported([folder], tmp_path) == (TraceFile(export, export, listed=True),)
 
 
 @pytest.mark.usefixtures("path_with_nsys")

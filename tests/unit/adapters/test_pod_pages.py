@@ -9,8 +9,8 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from mfu_operator.adapters.pod_pages import LARGEST_PAGE, HttpPages
-from mfu_operator.adapters.pod_targets import Target
+from mfu_operator.adapters.scrape.pod_pages import LARGEST_PAGE, HttpPages
+from mfu_operator.adapters.scrape.pod_targets import Target
 from mfu_operator.errors import MfuError, Retry
 from mfu_operator.model.baseline import WorkloadRef
 

@@ -3,8 +3,8 @@
 import pytest
 
 from mfu_operator.adapters.metric_names import names_of
-from mfu_operator.adapters.pod_targets import targets_of
-from mfu_operator.adapters.scrape import PodMetrics
+from mfu_operator.adapters.scrape.pod_targets import targets_of
+from mfu_operator.adapters.scrape.sources import PodMetrics
 from mfu_operator.model.baseline import MetricsSource, PodScrape
 from mfu_operator.model.workload import PodEndpoint
 from tests.support.metrics_page import TEXT

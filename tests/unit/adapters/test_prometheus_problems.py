@@ -44,7 +44,7 @@ def api_at(page: Page, deadline_s: float = 20.0, largest: int = 1 << 20) -> Iter
 
 def test_an_answer_that_trickles_is_given_up_in_time() -> None:
     page, waiting = Page("x" * 10_000), threading.Event()
-    page.trickle = lambda: waiting.wait(0.05) and None
+    page.trickle = lambda: waiting.wait(0.05)
     with api_at(page, deadline_s=0.3) as api, pytest.raises(Retry, match=r"did not answer within 0\.3 s") as caught:
         api.rows(INSTANT, {"query": "up"})
     assert caught.value.reason == "PrometheusUnreachable"

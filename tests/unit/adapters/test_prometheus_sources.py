@@ -9,6 +9,7 @@ import pytest
 from mfu_operator.adapters.metric_names import names_of, of_fleet
 from mfu_operator.adapters.prometheus import PrometheusSources
 from mfu_operator.adapters.prometheus.sources import at_own_address
+from mfu_operator.errors import Stall
 from mfu_operator.model.baseline import MetricsSource, SecretRef
 from mfu_operator.ports import Credentials
 from tests.support.prometheus_double import FLEET, JOB, answers, fails, mfu_only, opened
@@ -86,6 +87,18 @@ def test_a_baseline_that_chooses_a_profile_gets_none_of_the_fleets_names() -> No
     names = names_of(of_fleet(MetricsSource(profile="mfu_probe"), fleet))
     assert (names.names["mfu"], names.pod) == ("mfu_probe_mfu_ratio", "host")
     assert names_of(of_fleet(MetricsSource(), fleet)).names["mfu"] == "ours"
+
+
+@pytest.mark.parametrize("address", [None, "http://ours:9090"])
+def test_no_baseline_says_which_label_tells_the_namespaces_of_the_fleets_prometheus_apart(address: str | None) -> None:
+    sources = PrometheusSources(MetricsSource(address="http://ours:9090/", labels={"namespace": "exported_namespace"}))
+    for label in ("namespace", "job_name", ""):
+        with pytest.raises(Stall, match=r"on the operator's own Prometheus it is exported_namespace") as raised:
+            sources.open(MetricsSource(address=address, labels={"namespace": label}), None)
+        assert raised.value.reason == "NamespaceLabelFixed"
+    for labels in ({}, {"namespace": "exported_namespace"}, {"pod": "host"}):
+        assert sources.open(MetricsSource(address=address, labels=labels), None) is not None
+    assert sources.open(MetricsSource(address="http://mine:9090", labels={"namespace": "ns"}), None) is not None
 
 
 def test_a_source_that_nobody_holds_is_let_go_with_its_secret() -> None:

@@ -3,6 +3,7 @@
 import httpx
 import pytest
 
+from mfu_operator.adapters.prometheus.selectors import alternatives
 from mfu_operator.errors import Stall
 from mfu_operator.model.baseline import MetricsSource, WorkloadRef
 from tests.support.prometheus_double import JOB, answers, fails, mfu_only, opened
@@ -40,3 +41,7 @@ def test_a_counter_is_asked_for_as_its_rate_and_steps_as_its_inverse() -> None:
 def test_mfu_is_no_counter() -> None:
     with pytest.raises(Stall, match="a counter"):
         opened(fails(200), MetricsSource(names={"mfu": "mfu_total"}))
+
+
+def test_a_text_cannot_end_the_string_it_stands_in() -> None:
+    assert alternatives({'a"} or up{x="'}) == 'a\\"\\\\}\\\\ or\\\\ up\\\\{x=\\"'

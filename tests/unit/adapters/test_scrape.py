@@ -3,17 +3,15 @@
 from dataclasses import replace
 
 import pytest
-from prometheus_client import generate_latest
-from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 
 from mfu_operator.adapters.metric_names import names_of
-from mfu_operator.adapters.scrape import PodMetrics, PodSources
+from mfu_operator.adapters.scrape.sources import PodMetrics, PodSources
 from mfu_operator.errors import MfuError, Retry, Stall, Wait
 from mfu_operator.model.baseline import MetricsSource, PodScrape, Signal, WorkloadRef
 from mfu_operator.model.series import Phase
 from mfu_operator.model.workload import PodEndpoint
 from mfu_probe.identity import RunInfo
-from mfu_probe.metrics import registry_of
+from mfu_probe.metrics import page_of
 from mfu_probe.probe import Probe
 from tests.support.metrics_page import OPENMETRICS, TEXT
 from tests.support.pods_double import JOB, OTHER, PROBE, Pods
@@ -44,20 +42,15 @@ def test_workloads_are_kept_apart(pods: Pods) -> None:
     assert (latest[JOB][0].values[Signal.MFU], latest[OTHER][0].values[Signal.MFU]) == (0.44, 0.30)
 
 
-def test_what_mfu_probe_serves_is_read_in_both_formats(pods: Pods) -> None:
-    shown = {"steps_total": 12, "mfu_ratio": 0.41, "step_seconds": 1.5, "tokens_per_second": 900.0}
-    snapshot = replace(Probe(info=RunInfo(model="gpt")).snapshot(), **shown)
-    registry = registry_of(lambda: snapshot)
-    pods.run(JOB, gpt_0=generate_latest(registry).decode())
-    text = pods.reading()
-    pods.content_type = OPENMETRICS
-    pods.run(JOB, gpt_0=generate_openmetrics(registry).decode())
-    openmetrics = pods.reading()
-    assert text is not None
-    assert openmetrics is not None
-    assert text.values == openmetrics.values == {Signal.MFU: 0.41, Signal.STEP_TIME: 1.5, Signal.THROUGHPUT: 900.0}
-    assert text.step == openmetrics.step == 12
-    assert text.info == openmetrics.info == {"model": "gpt"}
+def test_what_mfu_probe_serves_is_read(pods: Pods) -> None:
+    idle = Probe(info=RunInfo(model="gpt")).snapshot()
+    snapshot = replace(idle, steps_total=12, mfu_ratio=0.41, step_seconds=1.5, tokens_per_second=900.0)
+    pods.run(JOB, gpt_0=page_of(snapshot))
+    found = pods.reading()
+    assert found is not None
+    assert found.values == {Signal.MFU: 0.41, Signal.STEP_TIME: 1.5, Signal.THROUGHPUT: 900.0}
+    assert found.step == 12
+    assert found.info == {"model": "gpt"}
 
 
 @pytest.mark.parametrize("value", ["NaN", "+Inf", "-Inf"])

@@ -10,7 +10,7 @@ from mfu_operator.gitops.pin import pin
 
 IMAGE = "registry.example:5000/team/gpt"
 DIGEST = f"sha256:{'a' * 64}"
-FOLDERS = sorted((Path(__file__).parents[2] / "data" / "commits" / "pins").iterdir())
+FOLDERS = sorted((Path(__file__).parents[2] / "data" / "pins").iterdir())
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)

@@ -10,16 +10,20 @@ from markdown_it import MarkdownIt
 
 from mfu_operator.errors import AskPerson
 from mfu_operator.gitops.markdown import code, escape, plain
-from mfu_operator.gitops.propose import branch, propose
-from mfu_operator.gitops.suspects import rank
+from mfu_operator.gitops.message import trailers
+from mfu_operator.gitops.propose import branch, is_rollback, propose
 from mfu_operator.model.account import PARTS, StepAccount
 from mfu_operator.model.baseline import WorkloadRef
-from mfu_operator.model.commit import Commit, FileChange, Ranking, Source
+from mfu_operator.model.commit import Commit, FileChange, Source
 from mfu_operator.model.diagnosis import Bottleneck, Diagnosis
-from mfu_operator.model.incident import Incident, KnownGood, ProfileFact
-from mfu_operator.model.proposal import Proposal, ProposalKind
+from mfu_operator.model.incident import Incident, ProfileFact
+from mfu_operator.model.investigation import Findings, Question, Undoing
+from mfu_operator.model.proposal import Edit, Proposal, ProposalKind
+from tests.support.repository_double import investigated
 
+INSTALLATION = "6b1e9c52-0a7d-4c9e-8f21-1d2c3b4a5f60"
 WORKLOAD = WorkloadRef("batch/v1", "Job", "training", "gpt-small")
+MINIMAL = ProposalKind.MINIMAL_REVERT
 GOOD = f"sha256:{'a' * 64}"
 EVIL = "x`](https://evil.example) @everyone fixes #12 [skip ci] <script>|\n# H\n---\n--><!-- mfu-operator {}\u202e"
 
@@ -56,16 +60,22 @@ SLOW = commit(1, "Save memory", "num_workers: 4\n", "num_workers: 0\n")
 QUIET = commit(2, "Explain", "num_workers: 0\n", "num_workers: 0 # why\n")
 
 
-def ranking(*commits: Commit) -> Ranking:
-    return rank(commits or (SLOW, QUIET), "apps/gpt", WORKLOAD, "DataLoaderWorkers")
+def ranking(*commits: Commit) -> Findings:
+    before = Commit("0" * 40, (), "Pat", 0.0, "Good", (FileChange("apps/gpt/train.yaml", None, "num_workers: 4\n"),))
+    question = Question(source(), "0" * 40, "9" * 40, WORKLOAD, "DataLoaderWorkers")
+    return investigated([before, *(commits or (SLOW, QUIET))], question)
 
 
-def made(found: Ranking | None = None, of: Incident | None = None, where: Source | None = None) -> Proposal:
+def made(found: Findings | None = None, of: Incident | None = None, where: Source | None = None) -> Proposal:
+    findings = found or ranking()
+    assert findings.ranking.chosen is not None
     return propose(
         of or incident(),
-        found or ranking(),
+        findings.ranking.chosen,
+        findings,
         where or source(),
         subject="training/gpt-small",
+        installation=INSTALLATION,
         healthy=account(compute=21.4, idleInput=0.2),
         runbooks="https://docs.example/runbooks/",
     )
@@ -79,27 +89,75 @@ def test_the_body_tells_how_to_see_the_loss_as_a_picture() -> None:
     ) in body
 
 
-def test_the_chosen_commit_is_reverted_on_a_branch_of_the_incidents_own() -> None:
+def test_the_chosen_commit_is_reverted_on_a_branch_that_is_named_after_it() -> None:
     proposal = made()
     assert proposal.kind is ProposalKind.REVERT
-    assert (proposal.branch, proposal.base, proposal.revert_sha) == (
-        "mfu-operator/training-gpt-small-1",
-        "main",
-        SLOW.sha,
-    )
+    assert (proposal.base, proposal.revert_sha) == ("main", SLOW.sha)
+    assert re.fullmatch(r"mfu-operator/revert-111111111111-[0-9a-f]{12}", proposal.branch)
     assert proposal == made()
+
+
+def test_two_baselines_and_two_incidents_make_one_commit_on_one_branch() -> None:
+    first = made()
+    other = made(of=incident(id="training-other-7", regressed_value=0.2))
+    assert (other.branch, other.commit_message) == (first.branch, first.commit_message)
+    assert other.title != first.title
+
+
+@pytest.mark.parametrize(
+    "repository",
+    [
+        "git@git.example.org:team/models.git",
+        "ssh://git@git.example.org:2222/team/models",
+        "https://bot:token@git.example.org/team/models/",
+    ],
+)
+def test_every_form_of_a_repositorys_address_gives_one_branch(repository: str) -> None:
+    assert made(where=source(repository=repository)).branch == made().branch
+
+
+def test_another_repository_base_commit_or_installation_is_another_branch() -> None:
+    def named(
+        repository: str = "https://git.example.org/team/models.git",
+        base: str = "main",
+        suspect: str = "1" * 40,
+        installation: str = INSTALLATION,
+    ) -> str:
+        return branch(repository, base, suspect, installation)
+
+    pin = (Edit("apps/gpt/job.yaml", "image: a\nseed: 1\n", f"image: a@{GOOD}\nseed: 1\n"),)
+    names = {
+        named(),
+        named(repository="https://git.example.org/team/other.git"),
+        named(base="release"),
+        named(suspect="1" * 39 + "2"),
+        named(installation="another-cluster"),
+        branch("https://git.example.org/team/models.git", "main", "1" * 40, INSTALLATION, ProposalKind.PIN_DIGEST, pin),
+        branch("https://git.example.org/team/models.git", "main", "1" * 40, INSTALLATION, MINIMAL, pin),
+    }
+    assert len(names) == 7
+
+
+def test_what_others_change_in_the_rest_of_a_file_does_not_change_the_branch() -> None:
+    edits = [Edit("a.yaml", f"w: 0\n{rest}", f"w: 4\n{rest}") for rest in ("", "seed: 1\n")]
+    names = {branch("https://git.example.org/a", "main", "1" * 40, "x", MINIMAL, (edit,)) for edit in edits}
+    assert len(names) == 1
 
 
 def test_the_title_says_what_is_undone_and_why() -> None:
     assert made().title == "Revert 1111111 (Save memory): MFU of training/gpt-small −17.2 %"
 
 
-def test_the_commit_message_names_the_commit_and_the_incident() -> None:
+def test_the_commit_message_names_the_commit_and_the_installation() -> None:
     message = made().commit_message
+    assert message.startswith("Revert 1111111 (Save memory)\n")
     assert f"This reverts commit {SLOW.sha}." in message
-    assert message.rstrip().endswith(
-        "Mfu-Operator-Incident: training-gpt-small-1\nMfu-Operator-Baseline: training/gpt-small"
-    )
+    assert message.rstrip().endswith(f"Mfu-Operator-Suspect: {SLOW.sha}\nMfu-Operator-Installation: {INSTALLATION}")
+    assert trailers(message) == {"Mfu-Operator-Suspect": SLOW.sha, "Mfu-Operator-Installation": INSTALLATION}
+
+
+def test_a_persons_commit_has_no_trailers_of_the_operator() -> None:
+    assert trailers("Revert 1a2b3c4\n\nSigned-off-by: Pat\n") == {}
 
 
 @pytest.mark.parametrize(
@@ -108,8 +166,10 @@ def test_the_commit_message_names_the_commit_and_the_incident() -> None:
         "| MFU | 0.460 | 0.381 | −17.2 % |",
         "| idle: waiting for input | 0.2 | 64.1 | +63.9 |",
         "| **step** | **21.6** | **85.7** | **+64.1** |",
-        "- `apps/gpt/train.yaml num_workers: 4 → 0`".replace(" num_workers:", " num_workers"),
-        "`2222222` `Explain`: changes only comments, layout or order",
+        '- `ConfigMap/files data["train.yaml"].num_workers: 4 → 0`',
+        "`2222222` `Explain`: gives the workload the same",
+        "The workload gets exactly what it got while it was fast.",
+        "Rendered from this repository, no other workload gets anything else.",
         "[runbooks/input-starved.md](https://docs.example/runbooks/input-starved.md)",
         "Argo CD replaces the job",
         "Close this pull request without merging",
@@ -130,9 +190,11 @@ def test_a_job_that_will_not_be_replaced_is_warned_of_before_the_merge() -> None
 def test_whatever_may_undo_the_revert_is_named() -> None:
     body = made(where=source(updaters=("Argo CD Image Updater",), warnings=("It verifies signatures.",))).body
     assert "Argo CD Image Updater" in body and "verifies signatures" in body
-    marked = commit(1, "Bump", "num_workers: 4\n", 'num_workers: 0\nimage: x # {"$imagepolicy": "flux-system:x"}\n')
-    assert "Flux image automation" in made(ranking(marked)).body
-    assert "renovate" in made(ranking(replace(SLOW, author="renovate[bot]"))).body
+    findings = ranking()
+    assert findings.ranking.chosen is not None
+    marked = replace(findings.ranking.chosen, updaters=("Flux image automation", "renovate[bot]"))
+    told = made(replace(findings, ranking=replace(findings.ranking, chosen=marked))).body
+    assert "Flux image automation" in told and "renovate" in told
 
 
 def test_other_signals_have_their_units() -> None:
@@ -146,10 +208,18 @@ def test_an_incident_without_a_profile_is_told_without_one() -> None:
     assert "One step" not in made(of=incident(profile=False)).body
 
 
-def test_without_a_suspect_nothing_is_proposed() -> None:
+def test_what_cannot_be_undone_is_for_a_person() -> None:
     with pytest.raises(AskPerson) as raised:
-        made(ranking(QUIET))
-    assert raised.value.reason == "NoSuspect"
+        made(replace(ranking(), undoing=None, declined=("RevertInsufficient", "by hand")))
+    assert (raised.value.reason, raised.value.message) == ("RevertInsufficient", "by hand")
+
+
+def test_what_is_left_and_what_others_get_is_told() -> None:
+    undoing = Undoing(ProposalKind.REVERT, "9" * 40, (), ("Job/gpt args: 1 → 2",), ("apps/bert: ConfigMap/b x: 1 → 2",),
+                      "It changes chart c.")  # fmt: skip
+    body = made(replace(ranking(), undoing=undoing)).body
+    assert "- `Job/gpt args: 1 → 2`" in body and "- `apps/bert: ConfigMap/b x: 1 → 2`" in body
+    assert "changes other workloads too" in body and "It changes chart c" in body
 
 
 @pytest.mark.parametrize(
@@ -160,39 +230,21 @@ def test_without_a_suspect_nothing_is_proposed() -> None:
         ("Revert 1234567 (x)", ""),
         ("Merge pull request 'x' (#3) from mfu-operator/gpt-1 into main", ""),
         ("x", "y\n\nMfu-Operator-Incident: gpt-1"),
+        ("x", "y\n\nMfu-Operator-Suspect: 1234567"),
     ],
 )
-def test_a_rollback_is_not_rolled_back(subject: str, body: str) -> None:
-    with pytest.raises(AskPerson) as raised:
-        made(ranking(replace(SLOW, subject=subject, body=body)))
-    assert raised.value.reason == "RollbackOfRollback"
+def test_a_rollback_is_known_by_its_marks(subject: str, body: str) -> None:
+    assert is_rollback(replace(SLOW, subject=subject, body=body))
+    assert not is_rollback(SLOW)
 
 
-def image_change(before: str, after: str) -> Ranking:
-    return rank(
-        [commit(1, "New image", f"image: {before}\n", f"image: {after}\n")], "apps/gpt", WORKLOAD, "PrecisionLost"
-    )
-
-
-def pinned(found: Ranking, *images: str) -> Proposal:
-    return propose(incident(), found, source(), subject="a/b", known_good=KnownGood("0" * 40, images, 0.0))
-
-
-def test_a_commit_that_only_moves_a_tag_is_answered_with_the_last_good_digest() -> None:
-    proposal = pinned(image_change("r.example/gpt:v1", "r.example/gpt:v2"), f"r.example/gpt@{GOOD}", "other@sha256:x")
-    assert proposal.kind is ProposalKind.PIN
-    assert proposal.pins == (("apps/gpt/train.yaml", "r.example/gpt", GOOD),)
-    assert proposal.revert_sha is None
-    assert f"`r.example/gpt@{GOOD}`" in proposal.body
-
-
-def test_a_commit_from_digest_to_digest_is_reverted() -> None:
-    proposal = pinned(image_change(f"r.example/gpt@{GOOD}", "r.example/gpt:v2"), f"r.example/gpt@{GOOD}")
-    assert proposal.kind is ProposalKind.REVERT
-
-
-def test_without_a_known_digest_an_image_change_is_reverted() -> None:
-    assert pinned(image_change("r.example/gpt:v1", "r.example/gpt:v2"), "sha256:abc").kind is ProposalKind.REVERT
+@pytest.mark.parametrize("kind", [kind for kind in ProposalKind if kind is not ProposalKind.REVERT])
+def test_what_does_not_take_the_whole_commit_back_says_what_it_does(kind: ProposalKind) -> None:
+    edit = Edit("apps/gpt/job.yaml", "image: a\n", f"image: a@{GOOD}\n")
+    proposal = made(replace(ranking(), undoing=Undoing(kind, "9" * 40, (edit,))))
+    assert (proposal.kind, proposal.edits, proposal.base_sha, proposal.revert_sha) == (kind, (edit,), "9" * 40, None)
+    assert "Revert" not in proposal.title and "This reverts" not in proposal.commit_message
+    assert "- `apps/gpt/job.yaml`" in proposal.body
 
 
 def test_what_others_wrote_cannot_speak_for_the_operator() -> None:
@@ -221,11 +273,8 @@ def test_plain_text_is_short_and_one_line(text: str) -> None:
     assert len(plain(text, 40)) <= 40 and "\n" not in plain(text, 40)
 
 
-@given(st.text(max_size=60) | st.text(alphabet="ax-./:@{~^lock", max_size=20))
-@example("://0")
-@example(".lock")
-@example("-")
-def test_every_incident_has_a_branch_that_git_takes(text: str) -> None:
-    name = branch(text)
-    assert re.fullmatch(r"mfu-operator/[A-Za-z0-9_][A-Za-z0-9._/-]*", name)
-    assert not re.search(r"\.\.|//|/\.|\.lock$|[./-]$", name)
+@given(st.text(max_size=60), st.text(max_size=20), st.text(alphabet="0123456789abcdef", min_size=40, max_size=64))
+@example("://0", "", "0" * 40)
+@example(".lock", "-", "f" * 40)
+def test_every_proposal_has_a_branch_that_git_takes(repository: str, base: str, suspect: str) -> None:
+    assert re.fullmatch(r"mfu-operator/revert-[0-9a-f]{12}-[0-9a-f]{12}", branch(repository, base, suspect, "x"))

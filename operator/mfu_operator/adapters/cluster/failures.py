@@ -7,15 +7,16 @@ from contextlib import contextmanager
 from kubernetes.client.exceptions import ApiException
 from urllib3.exceptions import HTTPError
 
-from mfu_operator.errors import Retry, Stall
+from mfu_operator.errors import Conflict, Retry, Stall
 
 REFUSED = (401, 403)
 INVALID = (400, 422)
+CONFLICT = 409
 
 
 @contextmanager
 def translated(doing: str) -> Iterator[None]:
-    """Raise `Retry` or `Stall` for whatever the client raises inside.
+    """Raise `Retry`, `Conflict` or `Stall` for whatever the client raises inside.
 
     Args:
         doing: what was tried, as a gerund ("reading Job default/gpt"), for the message.
@@ -32,6 +33,8 @@ def translated(doing: str) -> Iterator[None]:
             ) from error
         if error.status in INVALID:
             raise Stall("ClusterRefused", f"{doing}: {detail}") from error
+        if error.status == CONFLICT:
+            raise Conflict("ObjectChanged", f"{doing}: {detail}; read it again and repeat the change") from error
         raise Retry("ClusterUnreachable", f"{doing}: the API server answered {error.status}: {detail}") from error
     except HTTPError as error:
         raise Retry("ClusterUnreachable", f"{doing}: {type(error).__name__}; is the API server reachable?") from error

@@ -1,26 +1,36 @@
-"""How each workload kind marks its pods and where it keeps its pod template.
+"""How each workload kind marks its pods.
 
 Selectors are those that the kinds' own controllers set on the pods they create.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 Manifest = Mapping[str, Any]
 
+FINISHED = frozenset({"Complete", "Completed", "Succeeded", "Failed", "Terminated", "Aborted"})
+"""Conditions of Job, JobSet, PyTorchJob and MPIJob; deployment states of RayJob; phases of Volcano's Job."""
+_LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+"""https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#syntax-and-character-set"""
+
 
 @dataclass(frozen=True, slots=True)
 class WorkloadKind:
-    """The API group and plural of a kind, its pods' label, and where the template and the number of the pods that train
-    are."""
+    """The API group and plural of a kind, and its pods' label. Where its pods' templates stand, the plan knows
+    (profiling/plan/kinds.py)."""
 
     group: str
     plural: str
     pod_label: str
-    template: Callable[[Manifest], Mapping[str, Any] | None]
-    pod_count: Callable[[Manifest], int | None]
     label_value: Callable[[Manifest], str | None] = lambda manifest: manifest["metadata"]["name"]
+
+    def pod_label_value(self, manifest: Manifest) -> str | None:
+        """The value of its pods' label; None where there is none yet, or what stands there can be none: it goes into a
+        selector, which has no way to quote."""
+        value = self.label_value(manifest)
+        return value if isinstance(value, str) and _LABEL_VALUE.fullmatch(value) else None
 
 
 def _first(manifest: Manifest, *path: str) -> Any:
@@ -32,88 +42,38 @@ def _first(manifest: Manifest, *path: str) -> Any:
     return value
 
 
-def _replicas(manifest: Manifest, *names: str) -> Mapping[str, Any] | None:
-    specs: Mapping[str, Any] = next((found for name in names if (found := _first(manifest, "spec", name))), {})
-    chosen: Mapping[str, Any] = specs.get("Worker") or specs.get("Master") or next(iter(specs.values()), {})
-    return chosen.get("template")
-
-
-def _jobset(manifest: Manifest) -> Mapping[str, Any] | None:
-    jobs = _first(manifest, "spec", "replicatedJobs") or []
-    return _first(jobs[0], "template", "spec", "template") if jobs else None
-
-
-def _volcano(manifest: Manifest) -> Mapping[str, Any] | None:
-    tasks = _first(manifest, "spec", "tasks") or []
-    return tasks[-1].get("template") if tasks else None
-
-
-def _ray(manifest: Manifest) -> Mapping[str, Any] | None:
-    groups = _first(manifest, "spec", "rayClusterSpec", "workerGroupSpecs") or []
-    return groups[0].get("template") if groups else None
-
-
-def _pod_template(manifest: Manifest) -> Mapping[str, Any] | None:
-    template: Mapping[str, Any] | None = _first(manifest, "spec", "template")
-    return template
-
-
-def _whole(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _job_pods(manifest: Manifest) -> int | None:
-    """An Indexed Job runs one pod for each completion; another one as many as it may at once."""
-    if _first(manifest, "spec", "completionMode") == "Indexed":
-        return _whole(_first(manifest, "spec", "completions"))
-    return _whole(_first(manifest, "spec", "parallelism"))
-
-
-def _jobset_pods(manifest: Manifest) -> int | None:
-    jobs = _first(manifest, "spec", "replicatedJobs") or []
-    each = _job_pods({"spec": _first(jobs[0], "template", "spec") or {}}) if jobs else None
-    return None if each is None else each * (_whole(_first(jobs[0], "replicas")) or 1)
-
-
-def _replica_pods(manifest: Manifest, name: str, *trains: str) -> int | None:
-    """Replicas of the roles that train; a role without a number has one."""
-    roles: Mapping[str, Any] = _first(manifest, "spec", name) or {}
-    counts = [_whole(role.get("replicas", 1)) or 0 for key, role in roles.items() if key in trains]
-    return sum(counts) or None
-
-
-def _ray_pods(manifest: Manifest) -> int | None:
-    groups = _first(manifest, "spec", "rayClusterSpec", "workerGroupSpecs") or []
-    return _whole(groups[0].get("replicas")) if groups else None
-
-
-def _volcano_pods(manifest: Manifest) -> int | None:
-    tasks = _first(manifest, "spec", "tasks") or []
-    return _whole(tasks[-1].get("replicas")) if tasks else None
-
+_JOBSET_LABEL = "jobset.sigs.k8s.io/jobset-name"
+_KUBEFLOW_LABEL = "training.kubeflow.org/job-name"
 
 KINDS: Mapping[str, WorkloadKind] = {
-    "Job": WorkloadKind("batch", "jobs", "batch.kubernetes.io/job-name", _pod_template, _job_pods),
-    "JobSet": WorkloadKind("jobset.x-k8s.io", "jobsets", "jobset.sigs.k8s.io/jobset-name", _jobset, _jobset_pods),
-    "PyTorchJob": WorkloadKind(
-        "kubeflow.org",
-        "pytorchjobs",
-        "training.kubeflow.org/job-name",
-        lambda it: _replicas(it, "pytorchReplicaSpecs"),
-        lambda it: _replica_pods(it, "pytorchReplicaSpecs", "Master", "Worker"),
-    ),
-    "MPIJob": WorkloadKind(
-        "kubeflow.org",
-        "mpijobs",
-        "training.kubeflow.org/job-name",
-        lambda it: _replicas(it, "mpiReplicaSpecs"),
-        lambda it: _replica_pods(it, "mpiReplicaSpecs", "Worker"),
-    ),
-    "RayJob": WorkloadKind(
-        "ray.io", "rayjobs", "ray.io/cluster", _ray, _ray_pods, lambda it: _first(it, "status", "rayClusterName")
-    ),
-    "VolcanoJob": WorkloadKind("batch.volcano.sh", "jobs", "volcano.sh/job-name", _volcano, _volcano_pods),
+    "Job": WorkloadKind("batch", "jobs", "batch.kubernetes.io/job-name"),
+    "JobSet": WorkloadKind("jobset.x-k8s.io", "jobsets", _JOBSET_LABEL),
+    "TrainJob": WorkloadKind("trainer.kubeflow.org", "trainjobs", _JOBSET_LABEL),
+    "PyTorchJob": WorkloadKind("kubeflow.org", "pytorchjobs", _KUBEFLOW_LABEL),
+    "MPIJob": WorkloadKind("kubeflow.org", "mpijobs", _KUBEFLOW_LABEL),
+    "JAXJob": WorkloadKind("kubeflow.org", "jaxjobs", _KUBEFLOW_LABEL),
+    "TFJob": WorkloadKind("kubeflow.org", "tfjobs", _KUBEFLOW_LABEL),
+    "XGBoostJob": WorkloadKind("kubeflow.org", "xgboostjobs", _KUBEFLOW_LABEL),
+    "PaddleJob": WorkloadKind("kubeflow.org", "paddlejobs", _KUBEFLOW_LABEL),
+    "RayJob": WorkloadKind("ray.io", "rayjobs", "ray.io/cluster", lambda it: _first(it, "status", "rayClusterName")),
+    "RayCluster": WorkloadKind("ray.io", "rayclusters", "ray.io/cluster"),
+    "VolcanoJob": WorkloadKind("batch.volcano.sh", "jobs", "volcano.sh/job-name"),
+    "LeaderWorkerSet": WorkloadKind("leaderworkerset.x-k8s.io", "leaderworkersets", "leaderworkerset.sigs.k8s.io/name"),
+    "ElasticJob": WorkloadKind("elastic.iml.github.io", "elasticjobs", "elasticjob.dlrover/name"),
 }
+RUNTIMES: Mapping[str, str] = {
+    "ClusterTrainingRuntime": "clustertrainingruntimes",
+    "TrainingRuntime": "trainingruntimes",
+}
+"""What a TrainJob's pods are made from, by kind; the first is of the cluster."""
+
+
+def has_finished(manifest: Manifest) -> bool:
+    """Whether a workload of any kind says that it ended, well or not. Each kind says it in its own words."""
+    conditions = _first(manifest, "status", "conditions") or []
+    true = {each.get("type") for each in conditions if each.get("status") == "True"}
+    said = {_first(manifest, "status", "jobDeploymentStatus"), _first(manifest, "status", "state", "phase")}
+    return bool((true | said) & FINISHED)
 
 
 def kind_of(api_version: str, kind: str) -> WorkloadKind | None:

@@ -4,7 +4,6 @@ import base64
 import json
 import math
 import time
-import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -13,16 +12,20 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.config.config_exception import ConfigException
 
 from mfu_operator.adapters.cluster.failures import REFUSED, translated
-from mfu_operator.adapters.cluster.kinds import kind_of
+from mfu_operator.adapters.cluster.kinds import KINDS, RUNTIMES, has_finished, kind_of
 from mfu_operator.adapters.cluster.listing import Group, groups_of
 from mfu_operator.adapters.cluster.pods import endpoint_of, micro_time, pod_of, profiling_job_of
 from mfu_operator.adapters.timestamps import unix_time
-from mfu_operator.api.group import GROUP, PLURAL, VERSION
+from mfu_operator.api.bound_address import ADDRESS, unlabelled
+from mfu_operator.api.group import CREDENTIALS_LABEL, GROUP, PLURAL, VERSION
 from mfu_operator.errors import MfuError, Retry, Stall
 from mfu_operator.model.baseline import WorkloadRef
 from mfu_operator.model.condition import Event
 from mfu_operator.model.workload import PodEndpoint, ProfilingJob, Workload
-from mfu_operator.ports import SecretUse
+from mfu_operator.ports import ObjectVersion, SecretUse
+from mfu_operator.profiling.plan import training_in
+from mfu_operator.profiling.plan.kinds import roles_of
+from mfu_operator.profiling.plan.training import Training
 
 REQUEST_TIMEOUT_S = 15.0
 """An API server that does not answer in this time is as good as unreachable; the next tick asks again."""
@@ -42,6 +45,8 @@ PODS_IN_A_PAGE = 500
 """As kubectl asks for them: a list of ten thousand pods is a hundred megabytes."""
 
 MERGE_PATCH = "application/merge-patch+json"
+
+JSON_PATCH = "application/json-patch+json"
 
 MESSAGE_LIMIT = 1024
 """What the API allows for an Event's note."""
@@ -89,26 +94,56 @@ class KubernetesCluster:
             raise Stall(
                 "UnknownKind",
                 f"spec.workload.kind {ref.kind!r} is not a kind whose pods the operator can find; "
-                "use Job, JobSet, PyTorchJob, MPIJob, RayJob or Volcano's Job",
+                f"use {', '.join(KINDS)} (VolcanoJob: Volcano's Job)",
             )
         with translated(f"reading {ref.kind} {ref.namespace}/{ref.name}"):
             manifest = self._object(ref, kind.group, kind.plural)
             if manifest is None:
                 return None
-            value = kind.label_value(manifest)
+            documents = (manifest, *self._made_from(ref, manifest))
+            value = kind.pod_label_value(manifest)
             selector = f"{kind.pod_label}={value}"
             pods = self._pods(ref.namespace, selector) if value else []
-        metadata = manifest["metadata"]
+        metadata, training = manifest["metadata"], training_in(documents, ref.container)
         alive = [pod for pod in pods if pod.get("status", {}).get("phase") in ("Pending", "Running")]
         return Workload(
             uid=metadata["uid"],
             created_at=unix_time(metadata["creationTimestamp"]) or 0.0,
-            template=kind.template(manifest) or {},
+            template=_template(documents, training),
             labels=metadata.get("labels") or {},
             annotations=metadata.get("annotations") or {},
             pods=tuple(pod_of(pod) for pod in alive),
-            pod_count=kind.pod_count(manifest),
+            pod_count=None if training is None else training.pods,
+            finished=has_finished(manifest),
+            owners=tuple(
+                (each["apiVersion"].rpartition("/")[0], each["kind"], each["name"])
+                for each in metadata.get("ownerReferences") or ()
+            ),
+            documents=documents,
         )
+
+    def _made_from(self, ref: WorkloadRef, manifest: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
+        """The runtime of a TrainJob; nothing where it has none, or it is not there."""
+        said = (manifest.get("spec") or {}).get("runtimeRef") or {}
+        kind = said.get("kind") or next(iter(RUNTIMES))
+        if ref.kind != "TrainJob" or kind not in RUNTIMES or not isinstance(said.get("name"), str):
+            return ()
+        version = ref.api_version.rpartition("/")[2]
+        place = ("trainer.kubeflow.org", version)
+        try:
+            if kind == next(iter(RUNTIMES)):
+                found: Any = self._custom.get_cluster_custom_object(
+                    *place, RUNTIMES[kind], said["name"], _request_timeout=REQUEST_TIMEOUT_S
+                )
+            else:
+                found = self._custom.get_namespaced_custom_object(
+                    *place, ref.namespace, RUNTIMES[kind], said["name"], _request_timeout=REQUEST_TIMEOUT_S
+                )
+        except ApiException as error:
+            if error.status == 404:
+                return ()
+            raise
+        return ({"apiVersion": ref.api_version, "kind": kind, **found},)
 
     def endpoints(self, refs: Sequence[WorkloadRef]) -> Mapping[WorkloadRef, tuple[PodEndpoint, ...] | MfuError]:
         """The running pods of many workloads, or why a workload's cannot be listed: one request for a hundred of a
@@ -144,11 +179,11 @@ class KubernetesCluster:
         kind = kind_of(ref.api_version, ref.kind)
         if kind is None:
             return []
-        value = kind.label_value({"metadata": {"name": ref.name}})
+        value = kind.pod_label_value({"metadata": {"name": ref.name}})
         if value is None:
             with translated(f"reading {ref.kind} {ref.namespace}/{ref.name}"):
                 manifest = self._object(ref, kind.group, kind.plural, ends_s)
-            value = None if manifest is None else kind.label_value(manifest)
+            value = None if manifest is None else kind.pod_label_value(manifest)
         return [(ref, kind.pod_label, value)] if value else []
 
     def pod_page(self, namespace: str, pod: str, port: int, path: str) -> tuple[str, str]:
@@ -231,7 +266,7 @@ class KubernetesCluster:
                     raise
 
     def secret(self, namespace: str, name: str, use: SecretUse) -> Mapping[str, str]:
-        """Those of the use's keys that one Secret has, which a person made for it.
+        """Those of the use's keys and of `address` that one Secret has, which a person made for it.
 
         Whoever writes a baseline also says where they are sent, so a ServiceAccount's token, say, is none of them.
         """
@@ -252,10 +287,14 @@ class KubernetesCluster:
                 f"one of type {' or '.join(use.types)} with {use.wanted}",
             )
         data = found.data or {}
-        return {key: _text(base64.b64decode(data[key]), key, namespace, name) for key in use.keys if key in data}
+        labels = found.metadata.labels if found.metadata is not None else None
+        if (labels or {}).get(CREDENTIALS_LABEL) != "true":
+            raise unlabelled(namespace, name)
+        keys = (*use.keys, ADDRESS)
+        return {key: _text(base64.b64decode(data[key]), key, namespace, name) for key in keys if key in data}
 
-    def exists(self, namespace: str, name: str, uid: str) -> bool:
-        """Whether there still is this TrainingBaseline."""
+    def baseline(self, namespace: str, name: str) -> Mapping[str, Any] | None:
+        """A TrainingBaseline as it is stored, None where there is none of this name."""
         with translated(f"reading TrainingBaseline {namespace}/{name}"):
             try:
                 answer: Any = self._custom.get_namespaced_custom_object(
@@ -263,21 +302,27 @@ class KubernetesCluster:
                 )
             except ApiException as error:
                 if error.status == 404:
-                    return False
+                    return None
                 raise
-        return bool(answer["metadata"]["uid"] == uid)
+        return dict(answer)
 
-    def write_status(self, namespace: str, name: str, changes: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """Merge changes into a TrainingBaseline's status; the object as it is stored then, None where it is gone."""
-        with translated(f"writing the status of TrainingBaseline {namespace}/{name}"):
+    def write_status(self, read: ObjectVersion, changes: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """Merge changes into a TrainingBaseline's status; the object as it is stored then, None where it is gone. The
+        API server compares the version, which no two objects share, and does not look at the uid of a status.
+
+        Raises:
+            Conflict: (ObjectChanged) what is stored is no longer the version that was read.
+        """
+        rests_on = {"uid": read.uid, "resourceVersion": read.resource_version}
+        with translated(f"writing the status of TrainingBaseline {read.namespace}/{read.name}"):
             try:
                 answer: Any = self._custom.patch_namespaced_custom_object_status(
                     GROUP,
                     VERSION,
-                    namespace,
+                    read.namespace,
                     PLURAL,
-                    name,
-                    {"status": dict(changes)},
+                    read.name,
+                    {"metadata": rests_on, "status": dict(changes)},
                     _content_type=MERGE_PATCH,
                     _request_timeout=REQUEST_TIMEOUT_S,
                 )
@@ -287,13 +332,34 @@ class KubernetesCluster:
                 raise
         return dict(answer)
 
-    def post(self, regarding: Mapping[str, Any], event: Event) -> None:
-        """Post an Event on an object (apiVersion, kind, namespace, name, uid)."""
+    def remove_annotation(self, read: ObjectVersion, name: str, value: str) -> None:
+        """Remove an annotation from a TrainingBaseline, unless it has another value by now, or the object is gone."""
+        at = f"/metadata/annotations/{name.replace('~', '~0').replace('/', '~1')}"
+        change: Any = [
+            {"op": "test", "path": "/metadata/uid", "value": read.uid},
+            {"op": "test", "path": at, "value": value},
+            {"op": "remove", "path": at},
+        ]
+        with translated(f"removing annotation {name} from TrainingBaseline {read.namespace}/{read.name}"):
+            try:
+                self._custom.patch_namespaced_custom_object(
+                    GROUP,
+                    VERSION,
+                    read.namespace,
+                    PLURAL,
+                    read.name,
+                    change,
+                    _content_type=JSON_PATCH,
+                    _request_timeout=REQUEST_TIMEOUT_S,
+                )
+            except ApiException as error:
+                if error.status not in (404, 422):
+                    raise
+
+    def post(self, regarding: Mapping[str, Any], event: Event, name: str) -> None:
+        """Post an Event on an object (apiVersion, kind, namespace, name, uid) unless there is one of this name."""
         body: Any = {
-            "metadata": {
-                "name": f"{regarding['name'][:40]}.{uuid.uuid4().hex[:16]}",
-                "namespace": regarding["namespace"],
-            },
+            "metadata": {"name": name, "namespace": regarding["namespace"]},
             "eventTime": micro_time(time.time()),
             "reportingController": COMPONENT,
             "reportingInstance": COMPONENT,
@@ -304,7 +370,18 @@ class KubernetesCluster:
             "regarding": dict(regarding),
         }
         with translated(f"posting Event {event.reason}"):
-            self._events.create_namespaced_event(regarding["namespace"], body, _request_timeout=REQUEST_TIMEOUT_S)
+            try:
+                self._events.create_namespaced_event(regarding["namespace"], body, _request_timeout=REQUEST_TIMEOUT_S)
+            except ApiException as error:
+                if error.status != 409:
+                    raise
+
+
+def _template(documents: Sequence[Mapping[str, Any]], training: Training | None) -> Mapping[str, Any]:
+    """The template of the pods that train; the first one where it cannot be told which do."""
+    if training is not None:
+        return training.role.template
+    return next((role.template for role in roles_of(documents[0])), {})
 
 
 def _text(content: bytes, key: str, namespace: str, name: str) -> str:

@@ -1,12 +1,15 @@
 """What a pod's object says, as values."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from mfu_operator.adapters.timestamps import unix_time
+from mfu_operator.api.group import INCIDENT_LABEL, KIND
 from mfu_operator.model.masking import masked
 from mfu_operator.model.workload import JobPhase, Pod, PodEndpoint, ProfilingJob
+from mfu_operator.profiling.surgery import ANALYSIS_CONTAINER
 
 Manifest = Mapping[str, Any]
 
@@ -39,6 +42,7 @@ def pod_of(manifest: Manifest) -> Pod:
         started_at=max((time for time in started if time is not None), default=None),
         restarts=sum(each.get("restartCount", 0) for each in containers),
         images=_images(manifest, containers),
+        manifest=manifest,
     )
 
 
@@ -72,25 +76,35 @@ def _images(manifest: Manifest, statuses: Sequence[Manifest]) -> tuple[str, ...]
 
 
 def profiling_job_of(job: Manifest, pods: Sequence[Manifest], now_s: float) -> ProfilingJob:
-    """A profiling Job and its newest pod as one observation.
+    """A profiling Job and its newest pod as one observation, with whose it is and what for."""
+    metadata = job["metadata"]
+    owners = [each["uid"] for each in metadata.get("ownerReferences") or [] if each.get("kind") == KIND]
+    subject = (metadata.get("labels") or {}).get(INCIDENT_LABEL)
+    return replace(_progress_of(job, pods, now_s), owner=next(iter(owners), None), subject=subject)
+
+
+def _progress_of(job: Manifest, pods: Sequence[Manifest], now_s: float) -> ProfilingJob:
+    """How far a Job is.
 
     A Job that will fail (FailureTarget) has failed: its pods, which say why, are gone once its controller is done.
     """
     name = job["metadata"]["name"]
     created_at = unix_time(job["metadata"]["creationTimestamp"]) or 0.0
-    pod = max(pods, key=lambda each: each["metadata"]["creationTimestamp"], default=None)
+    own = [each for each in pods if _is_of(job, each)]
+    result = _result(own)
+    pod = max(own, key=lambda each: each["metadata"]["creationTimestamp"], default=None)
     node = pod["spec"].get("nodeName") if pod else None
     finished = {
         each["type"]: each for each in job.get("status", {}).get("conditions") or [] if each["status"] == "True"
     }
     if "Complete" in finished:
         finished_at = unix_time(finished["Complete"].get("lastTransitionTime"))
-        return ProfilingJob(name, JobPhase.SUCCEEDED, created_at, finished_at, node, _result(pod))
+        return ProfilingJob(name, JobPhase.SUCCEEDED, created_at, finished_at, node, result)
     failed = finished.get("FailureTarget") or finished.get("Failed")
     if failed is not None:
         reason, message = _why_failed(job, failed, pod)
         finished_at = unix_time(failed.get("lastTransitionTime"))
-        return ProfilingJob(name, JobPhase.FAILED, created_at, finished_at, node, _result(pod), reason, message)
+        return ProfilingJob(name, JobPhase.FAILED, created_at, finished_at, node, result, reason, message)
     if pod is None:
         refused = _why_no_pod(job) if now_s - created_at > NO_POD_AFTER_S else (None, None)
         return ProfilingJob(name, JobPhase.WAITING, created_at, None, None, None, *refused)
@@ -116,10 +130,22 @@ def _begun(pod: Manifest) -> bool:
     return any(_deep(each, "state", state) for each in containers for state in ("running", "terminated"))
 
 
-def _result(pod: Manifest | None) -> str | None:
-    statuses = (pod or {}).get("status", {}).get("containerStatuses") or []
-    messages = [_deep(each, "state", "terminated", "message") for each in statuses]
-    return next((message for message in messages if message), None)
+def _is_of(job: Manifest, pod: Manifest) -> bool:
+    """Whether the Job's controller made the pod: a label is anybody's to set, and a name is anybody's to guess."""
+    wanted = {"kind": "Job", "uid": job["metadata"]["uid"], "controller": True}
+    return any(wanted.items() <= owner.items() for owner in pod["metadata"].get("ownerReferences") or [])
+
+
+def _result(pods: Sequence[Manifest]) -> str | None:
+    """What the analysis left. A Job makes one pod and never another: of two that say different things none is
+    believed."""
+    statuses = [each for pod in pods for each in pod.get("status", {}).get("containerStatuses") or []]
+    said = {
+        message
+        for each in statuses
+        if each["name"] == ANALYSIS_CONTAINER and (message := _deep(each, "state", "terminated", "message"))
+    }
+    return said.pop() if len(said) == 1 else None
 
 
 def _why_failed(job: Manifest, condition: Manifest, pod: Manifest | None) -> tuple[str, str]:

@@ -5,10 +5,20 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from mfu_operator.adapters.delivery.objects import CustomObjects, find, get, immutable, options
+from mfu_operator.adapters.delivery.objects import (
+    CustomObjects,
+    Resource,
+    deploys_elsewhere,
+    find,
+    get,
+    immutable,
+    options,
+    rendered_from,
+    require_deployed,
+)
 from mfu_operator.adapters.timestamps import unix_time
 from mfu_operator.errors import Stall
-from mfu_operator.model.baseline import ApplicationRef
+from mfu_operator.model.baseline import ApplicationRef, WorkloadRef
 from mfu_operator.model.commit import Deployed, Hydrated, Source
 from mfu_operator.model.workload import Workload
 
@@ -36,23 +46,32 @@ class ArgoCD:
 
         (Helm sets the label too, so it proves nothing alone.)
         """
-        tracked = workload.annotations.get(_TRACKING, "").partition(":")[0]
-        if tracked:
-            namespace, _, name = tracked.rpartition("_")
-            return ApplicationRef("Application", namespace or self._namespace, name)
+        tracker = self._tracker(workload)
+        if tracker is not None:
+            return tracker
         labelled = workload.labels.get(_INSTANCE)
         if labelled and find(self._api, *_API, self._namespace, labelled) is not None:
             return ApplicationRef("Application", self._namespace, labelled)
         return None
 
-    def source(self, application: ApplicationRef, workload: Workload) -> Source:
+    def _tracker(self, workload: Workload) -> ApplicationRef | None:
+        tracked = workload.annotations.get(_TRACKING, "").partition(":")[0]
+        namespace, _, name = tracked.rpartition("_")
+        return ApplicationRef("Application", namespace or self._namespace, name) if tracked else None
+
+    def source(self, application: ApplicationRef, ref: WorkloadRef, workload: Workload) -> Source:
         """Repository, branch, path and deployments of the Application.
 
-        Raises Stall(SourceUnsupported) where it deploys nothing from Git, Stall(SourceAmbiguous) where it deploys from
+        Raises Stall(NotDeployedByApplication) where it does not deploy the workload here,
+        Stall(SourceUnsupported) where it deploys nothing from Git, Stall(SourceAmbiguous) where it deploys from
         several repositories or folders, and what `objects.get` raises.
         """
         app = get(self._api, *_API, application.namespace, application.name)
         spec, status = app.get("spec") or {}, app.get("status") or {}
+        require_deployed(application, frozenset(_resources(status)), ref, workload)
+        destination = spec.get("destination") or {}
+        if not _is_here(destination) and self._tracker(workload) != application:
+            raise deploys_elsewhere(application, str(destination.get("server") or destination.get("name")))
         index, chosen, hydrated = _chosen(application, spec)
         return Source(
             repository=str(chosen["repoURL"]),
@@ -62,10 +81,20 @@ class ArgoCD:
             synced_revision=_synced(status, index),
             replaces_immutable=_replaces(spec, workload),
             updaters=("Argo CD Image Updater",) if _UPDATER in _annotations(app) else (),
-            also=tuple(_value_files(chosen, spec)),
             hydrated=hydrated,
             tool="Argo CD",
+            objects=(rendered_from(app, {"history": status.get("history") or []}),),
         )
+
+
+def _is_here(destination: Mapping[str, Any]) -> bool:
+    """Whether a destination is the cluster that Argo CD itself runs in. One under another name may be as well."""
+    return destination.get("server") == "https://kubernetes.default.svc" or destination.get("name") == "in-cluster"
+
+
+def _resources(status: Mapping[str, Any]) -> Iterator[Resource]:
+    for each in status.get("resources") or []:
+        yield each.get("group") or "", each.get("kind") or "", each.get("namespace") or "", each.get("name") or ""
 
 
 def _chosen(
@@ -114,13 +143,6 @@ def _lent(source: Mapping[str, Any], spec: Mapping[str, Any]) -> Iterator[str]:
         for file in (other.get("helm") or {}).get("valueFiles") or []:
             if source.get("ref") and file.startswith(prefix):
                 yield file.removeprefix(prefix)
-
-
-def _value_files(source: Mapping[str, Any], spec: Mapping[str, Any]) -> Iterator[str]:
-    for file in (source.get("helm") or {}).get("valueFiles") or []:
-        if not file.startswith("$") and "://" not in file:
-            yield posixpath.normpath(posixpath.join(str(source.get("path", "")), file)).lstrip("/")
-    yield from _lent(source, spec)
 
 
 def _revision(entry: Mapping[str, Any], index: int | None) -> str | None:

@@ -4,10 +4,18 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mfu_operator.adapters.delivery.objects import CustomObjects, get, immutable
+from mfu_operator.adapters.delivery.objects import (
+    CustomObjects,
+    Resource,
+    deploys_elsewhere,
+    get,
+    immutable,
+    rendered_from,
+    require_deployed,
+)
 from mfu_operator.adapters.timestamps import unix_time
 from mfu_operator.errors import Stall
-from mfu_operator.model.baseline import ApplicationRef
+from mfu_operator.model.baseline import ApplicationRef, WorkloadRef
 from mfu_operator.model.commit import Deployed, Source
 from mfu_operator.model.workload import Workload
 
@@ -32,15 +40,20 @@ class Flux:
         namespace = workload.labels.get(f"{_MARK}/namespace")
         return ApplicationRef("Kustomization", namespace, name) if name and namespace else None
 
-    def source(self, application: ApplicationRef, workload: Workload) -> Source:
+    def source(self, application: ApplicationRef, ref: WorkloadRef, workload: Workload) -> Source:
         """Repository, branch, path and deployments of the Kustomization.
 
         `deployed` holds what `status.history` tells (Flux 2.7 and later), else nothing: then the window is wider.
-        Raises Stall(SourceUnsupported) where its source is no GitRepository, and what `objects.get` raises.
+        Raises Stall(NotDeployedByApplication) where it does not deploy the workload here,
+        Stall(SourceUnsupported) where its source is no GitRepository, and what `objects.get` raises.
         """
         kustomization = get(self._api, *_KUSTOMIZATIONS, application.namespace, application.name)
         spec, status = kustomization.get("spec") or {}, kustomization.get("status") or {}
-        repository = self._repository(application, spec.get("sourceRef") or {})
+        require_deployed(application, frozenset(_inventory(status)), ref, workload)
+        if spec.get("kubeConfig"):
+            raise deploys_elsewhere(application, "spec.kubeConfig")
+        held = self._repository(application, spec.get("sourceRef") or {})
+        repository: Mapping[str, Any] = held.get("spec") or {}
         return Source(
             repository=str(repository["url"]),
             branch=str((repository.get("ref") or {}).get("branch") or "HEAD"),
@@ -50,6 +63,7 @@ class Flux:
             replaces_immutable=_replaces(spec, workload),
             tool="Flux",
             warnings=tuple(_warnings(repository)),
+            objects=(rendered_from(kustomization), rendered_from(held)),
         )
 
     def _repository(self, application: ApplicationRef, reference: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -60,15 +74,22 @@ class Flux:
                 "from Git: there is no commit to revert. Set spec.remediation.mode to Off.",
             )
         namespace = str(reference.get("namespace") or application.namespace)
-        found = get(self._api, *_REPOSITORIES, namespace, str(reference["name"]))
-        spec: Mapping[str, Any] = found.get("spec") or {}
-        return spec
+        return get(self._api, *_REPOSITORIES, namespace, str(reference["name"]))
 
 
 def revision(text: str | None) -> str | None:
     """The sha in `main@sha1:<sha>` (or `main/<sha>`, as before Flux 2)."""
     found = re.search(r"(?:[:/]|^)([0-9a-f]{40,64})$", text or "")
     return found[1] if found else None
+
+
+def _inventory(status: Mapping[str, Any]) -> Iterator[Resource]:
+    """The entries are `namespace_name_group_kind`, of which only a name may hold colons and none an underscore."""
+    for entry in (status.get("inventory") or {}).get("entries") or []:
+        parts = str(entry.get("id") or "").split("_")
+        if len(parts) == 4:
+            namespace, name, group, kind = parts
+            yield group, kind, namespace, name
 
 
 def _deployed(status: Mapping[str, Any]) -> Iterator[Deployed]:

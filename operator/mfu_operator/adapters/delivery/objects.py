@@ -1,12 +1,14 @@
 """Reading custom objects, with their failures as what to do next."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Protocol
 
 import urllib3
 from kubernetes.client import ApiException
 
-from mfu_operator.errors import Retry
+from mfu_operator.errors import Retry, Stall
+from mfu_operator.model.baseline import ApplicationRef, WorkloadRef
+from mfu_operator.model.workload import Workload
 
 
 class CustomObjects(Protocol):
@@ -52,6 +54,50 @@ def get(api: CustomObjects, group: str, version: str, plural: str, namespace: st
             f"there is no {plural}.{group} {namespace}/{name}: correct spec.remediation.application, or create it.",
         )
     return found
+
+
+Resource = tuple[str, str, str, str]
+"""API group, kind, namespace and name."""
+
+
+def require_deployed(
+    application: ApplicationRef, inventory: Collection[Resource], ref: WorkloadRef, workload: Workload
+) -> None:
+    """Raise Stall(NotDeployedByApplication) unless the tool itself lists the workload, or what made it, as deployed.
+
+    Marks on the workload prove nothing: whoever may write it writes them.
+    """
+    itself = (ref.api_version.rpartition("/")[0], ref.kind, ref.name)
+    for group, kind, name in (itself, *workload.owners):
+        if (group, kind, ref.namespace, name) in inventory:
+            return
+    raise Stall(
+        "NotDeployedByApplication",
+        f"{application.kind} {application.namespace}/{application.name} does not deploy {ref.kind} "
+        f"{ref.namespace}/{ref.name}: it is none of the {len(inventory)} objects that it lists as deployed. Name the "
+        "one that does in spec.remediation.application",
+    )
+
+
+def deploys_elsewhere(application: ApplicationRef, where: str) -> Stall:
+    """What is said of an application whose objects go to another cluster."""
+    return Stall(
+        "NotDeployedByApplication",
+        f"{application.kind} {application.namespace}/{application.name} deploys to another cluster ({where[:100]}): "
+        "what is watched here is another workload. Name the application that deploys it here",
+    )
+
+
+def rendered_from(body: Mapping[str, Any], status: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
+    """What of an object says what is rendered, and how: its name and spec, and a part of its status."""
+    metadata = body.get("metadata") or {}
+    return {
+        "apiVersion": body.get("apiVersion"),
+        "kind": body.get("kind"),
+        "metadata": {key: metadata[key] for key in ("name", "namespace") if key in metadata},
+        "spec": body.get("spec") or {},
+        **({"status": status} if status else {}),
+    }
 
 
 def options(annotations: Mapping[str, str], key: str) -> frozenset[str]:

@@ -5,5 +5,6 @@ from mfu_operator.adapters.forges.factory import forge
 from mfu_operator.adapters.forges.gitea import Gitea
 from mfu_operator.adapters.forges.github import GitHub
 from mfu_operator.adapters.forges.gitlab import GitLab
+from mfu_operator.adapters.forges.http import Web
 
-__all__ = ["Bitbucket", "GitHub", "GitLab", "Gitea", "forge"]
+__all__ = ["Bitbucket", "GitHub", "GitLab", "Gitea", "Web", "forge"]

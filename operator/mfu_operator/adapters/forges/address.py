@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from mfu_operator.errors import Stall
+from mfu_operator.model.web_address import path_flaw
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,9 @@ def parse(repository: str, base: str | None = None) -> Address:
         secure = parts.scheme not in ("http", "https")
         web = f"https://{netloc.partition(':')[0]}" if secure else f"{parts.scheme}://{netloc}"
         path = parts.path
+    problem = path_flaw(repository)
+    if problem is not None:
+        raise Stall("ForgeUnknown", f"the address of the repository {problem}: correct spec.remediation.repository.")
     path = path.strip("/").removesuffix(".git")
     if base:
         web = base.rstrip("/")

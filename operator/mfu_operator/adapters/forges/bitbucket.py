@@ -3,11 +3,10 @@
 import base64
 from collections.abc import Mapping
 from typing import Any
-
-import httpx
+from urllib.parse import quote
 
 from mfu_operator.adapters.forges.address import Address
-from mfu_operator.adapters.forges.http import Api, Refused, refused
+from mfu_operator.adapters.forges.http import Api, Refused, Web, refused
 from mfu_operator.adapters.timestamps import unix_time
 from mfu_operator.model.proposal import Proposal, PullRequest, PullRequestState
 from mfu_operator.ports import Credentials
@@ -18,15 +17,13 @@ _STATES = {"OPEN": PullRequestState.OPEN, "DRAFT": PullRequestState.OPEN, "MERGE
 class Bitbucket:
     """The Forge port for one repository of Bitbucket Cloud (API 2.0), which knows no labels."""
 
-    def __init__(
-        self, address: Address, credentials: Credentials, transport: httpx.BaseTransport | None = None
-    ) -> None:
+    def __init__(self, address: Address, credentials: Credentials, web: Web) -> None:
         root = "https://api.bitbucket.org" if address.host == "bitbucket.org" else address.web
         self._api = Api(
             "Bitbucket",
             f"{root}/2.0/repositories/{address.path}",
             {"Authorization": _authorization(credentials)},
-            transport,
+            web,
         )
 
     def find(self, branch: str) -> PullRequest | None:
@@ -70,6 +67,11 @@ class Bitbucket:
             raise self._api.missing(f"pull request {number}")
         return _read(found)
 
+    def commit_message(self, sha: str) -> str | None:
+        """The message of a commit; None where there is no such commit."""
+        found = self._api.get(f"commit/{quote(sha, safe='')}")
+        return None if found is None else str(found["message"])
+
 
 def _authorization(credentials: Credentials) -> str:
     """An access token, or a user with an app password or API token."""
@@ -92,6 +94,8 @@ def _read(pull: Mapping[str, Any]) -> PullRequest:
         url=str(pull["links"]["html"]["href"]),
         branch=str(pull["source"]["branch"]["name"]),
         state=state,
+        title=str(pull["title"]),
+        head=(pull["source"].get("commit") or {}).get("hash"),
         merge_sha=(pull.get("merge_commit") or {}).get("hash") if merged else None,
         merged_at=unix_time(pull.get("closed_on") or pull.get("updated_on")) if merged else None,
     )

@@ -2,13 +2,12 @@
 
 from collections.abc import Callable
 
-import httpx
-
 from mfu_operator.adapters.forges.address import Address, parse
 from mfu_operator.adapters.forges.bitbucket import Bitbucket
 from mfu_operator.adapters.forges.gitea import Gitea
 from mfu_operator.adapters.forges.github import GitHub
 from mfu_operator.adapters.forges.gitlab import GitLab
+from mfu_operator.adapters.forges.http import DIRECT, Web
 from mfu_operator.errors import Retry, Stall
 from mfu_operator.model.baseline import ForgeKind
 from mfu_operator.ports import Credentials, Forge
@@ -20,7 +19,7 @@ _HOSTS = {
     "codeberg.org": ForgeKind.GITEA,
     "gitea.com": ForgeKind.GITEA,
 }
-_MADE: dict[ForgeKind, Callable[[Address, Credentials, httpx.BaseTransport | None], Forge]] = {
+_MADE: dict[ForgeKind, Callable[[Address, Credentials, Web], Forge]] = {
     ForgeKind.GITHUB: GitHub,
     ForgeKind.GITLAB: GitLab,
     ForgeKind.GITEA: Gitea,
@@ -33,7 +32,7 @@ def forge(
     repository: str,
     address: str | None,
     credentials: Credentials | None,
-    transport: httpx.BaseTransport | None = None,
+    web: Web = DIRECT,
 ) -> Forge:
     """The forge of a repository.
 
@@ -42,7 +41,7 @@ def forge(
         repository: the repository's address, in any of its forms.
         address: the forge's base URL where it is not the repository's host.
         credentials: a token (as the password).
-        transport: for tests.
+        web: where the operator may go.
 
     Raises:
         Stall(ForgeUnknown): the host is none of the public services and no kind is declared.
@@ -61,5 +60,6 @@ def forge(
             f"opening a pull request at {where.host} needs a token: name a Secret with the key `token` in "
             "spec.remediation.forge.secretRef.",
         )
+    credentials.require(f"{where.web}/{where.path}")
     clean = Credentials(credentials.username, credentials.password.strip())
-    return _MADE[known](where, clean, transport)
+    return _MADE[known](where, clean, web)

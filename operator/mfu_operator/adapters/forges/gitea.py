@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping
 from typing import Any
-
-import httpx
+from urllib.parse import quote
 
 from mfu_operator.adapters.forges.address import Address
-from mfu_operator.adapters.forges.http import LABEL, Api, Refused, refused
+from mfu_operator.adapters.forges.http import LABEL, Api, Refused, Web, refused
 from mfu_operator.adapters.timestamps import unix_time
 from mfu_operator.model.proposal import Proposal, PullRequest, PullRequestState
 from mfu_operator.ports import Credentials
@@ -17,14 +16,12 @@ _PAGE = 50
 class Gitea:
     """The Forge port for one repository of a Gitea or Forgejo (API v1)."""
 
-    def __init__(
-        self, address: Address, credentials: Credentials, transport: httpx.BaseTransport | None = None
-    ) -> None:
+    def __init__(self, address: Address, credentials: Credentials, web: Web) -> None:
         self._api = Api(
             "Gitea",
             f"{address.web}/api/v1/repos/{address.path}",
             {"Authorization": f"token {credentials.password}"},
-            transport,
+            web,
         )
 
     def find(self, branch: str) -> PullRequest | None:
@@ -55,6 +52,11 @@ class Gitea:
         if found is None:
             raise self._api.missing(f"pull request {number}")
         return _read(found)
+
+    def commit_message(self, sha: str) -> str | None:
+        """The message of a commit; None where there is no such commit."""
+        found = self._api.get(f"git/commits/{quote(sha, safe='')}")
+        return None if found is None else str(found["commit"]["message"])
 
     def _base(self, proposal: Proposal) -> str:
         if proposal.base not in ("", "HEAD"):
@@ -89,6 +91,8 @@ def _read(pull: Mapping[str, Any]) -> PullRequest:
         url=str(pull["html_url"]),
         branch=str(pull["head"].get("label") or pull["head"]["ref"]),
         state=PullRequestState.MERGED if merged else closed,
+        title=str(pull["title"]),
+        head=pull["head"].get("sha"),
         merge_sha=pull.get("merge_commit_sha") if merged else None,
         merged_at=unix_time(pull.get("merged_at")) if merged else None,
     )

@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping
 from typing import Any
-
-import httpx
+from urllib.parse import quote
 
 from mfu_operator.adapters.forges.address import Address
-from mfu_operator.adapters.forges.http import LABEL, Api, Refused, refused
+from mfu_operator.adapters.forges.http import LABEL, Api, Refused, Web, refused
 from mfu_operator.adapters.timestamps import unix_time
 from mfu_operator.errors import MfuError
 from mfu_operator.model.proposal import Proposal, PullRequest, PullRequestState
@@ -16,9 +15,7 @@ from mfu_operator.ports import Credentials
 class GitHub:
     """The Forge port for one repository of GitHub (REST, version 2022-11-28)."""
 
-    def __init__(
-        self, address: Address, credentials: Credentials, transport: httpx.BaseTransport | None = None
-    ) -> None:
+    def __init__(self, address: Address, credentials: Credentials, web: Web) -> None:
         root = "https://api.github.com" if address.host == "github.com" else f"{address.web}/api/v3"
         headers = {
             "Authorization": f"Bearer {credentials.password}",
@@ -27,7 +24,7 @@ class GitHub:
         }
         self._owner = address.owner
         self._repository = f"repos/{address.path}"
-        self._api = Api("GitHub", root, headers, transport)
+        self._api = Api("GitHub", root, headers, web)
 
     def find(self, branch: str) -> PullRequest | None:
         """The newest pull request from `branch`, open or not."""
@@ -66,6 +63,11 @@ class GitHub:
             raise self._api.missing(f"pull request {number}")
         return _read(found)
 
+    def commit_message(self, sha: str) -> str | None:
+        """The message of a commit; None where there is no such commit."""
+        found = self._api.get(f"{self._repository}/commits/{quote(sha, safe='')}")
+        return None if found is None else str(found["commit"]["message"])
+
     def _base(self, proposal: Proposal) -> str:
         if proposal.base not in ("", "HEAD"):
             return proposal.base
@@ -90,6 +92,8 @@ def _read(pull: Mapping[str, Any]) -> PullRequest:
         url=str(pull["html_url"]),
         branch=str(pull["head"]["ref"]),
         state=PullRequestState.MERGED if merged_at else closed,
+        title=str(pull["title"]),
+        head=pull["head"].get("sha"),
         merge_sha=pull.get("merge_commit_sha") if merged_at else None,
         merged_at=unix_time(merged_at),
     )

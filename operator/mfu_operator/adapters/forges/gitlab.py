@@ -4,10 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-import httpx
-
 from mfu_operator.adapters.forges.address import Address
-from mfu_operator.adapters.forges.http import LABEL, Api, Refused, refused
+from mfu_operator.adapters.forges.http import LABEL, Api, Refused, Web, refused
 from mfu_operator.adapters.timestamps import unix_time
 from mfu_operator.model.proposal import Proposal, PullRequest, PullRequestState
 from mfu_operator.ports import Credentials
@@ -18,15 +16,13 @@ _STATES = {"opened": PullRequestState.OPEN, "locked": PullRequestState.OPEN, "me
 class GitLab:
     """The Forge port for one project of GitLab (API v4). Its pull requests are merge requests."""
 
-    def __init__(
-        self, address: Address, credentials: Credentials, transport: httpx.BaseTransport | None = None
-    ) -> None:
+    def __init__(self, address: Address, credentials: Credentials, web: Web) -> None:
         project = quote(address.path, safe="")
         self._api = Api(
             "GitLab",
             f"{address.web}/api/v4/projects/{project}",
             {"PRIVATE-TOKEN": credentials.password or ""},
-            transport,
+            web,
         )
 
     def find(self, branch: str) -> PullRequest | None:
@@ -71,6 +67,11 @@ class GitLab:
             raise self._api.missing(f"merge request {number}")
         return _read(found)
 
+    def commit_message(self, sha: str) -> str | None:
+        """The message of a commit; None where there is no such commit."""
+        found = self._api.get(f"repository/commits/{quote(sha, safe='')}")
+        return None if found is None else str(found["message"])
+
     def _base(self, proposal: Proposal) -> str:
         if proposal.base not in ("", "HEAD"):
             return proposal.base
@@ -89,6 +90,8 @@ def _read(request: Mapping[str, Any]) -> PullRequest:
         url=str(request["web_url"]),
         branch=str(request["source_branch"]),
         state=state,
+        title=str(request["title"]),
+        head=request.get("sha"),
         merge_sha=landed if merged else None,
         merged_at=unix_time(request.get("merged_at")) if merged else None,
     )

@@ -1,20 +1,51 @@
 """Talking to a forge: JSON both ways, the token in a header only, failures as what to do next."""
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from json import loads
 from typing import Any
 
 import httpx
 
+from mfu_operator.adapters.egress import ANYWHERE, Egress
+from mfu_operator.adapters.guarded_http import AnswerTooLarge, client, content
 from mfu_operator.errors import Retry, Stall
 
 LABEL = "mfu-operator"
-TIMEOUT = httpx.Timeout(20.0, connect=10.0)
+
+DEADLINE_S = 30.0
+"""For one request, to the last byte of its answer. A forge answers in seconds; one that is slow is asked again at the
+next tick."""
+
+LARGEST_ANSWER = 16 * 2**20
+"""Bytes, uncompressed. A hundred pull requests with their texts are one."""
+
+_MOST_SAID = 200
+"""Characters of a forge's own words, in a condition's message."""
+
 PAGES = 20
 """Pages of a list that are read at most."""
 
+LISTING_DEADLINE_S = 80.0
+"""For the pages of one list together; none is asked for after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Web:
+    """Where the operator may go, and how long one request may take; `transport` is for tests."""
+
+    egress: Egress = ANYWHERE
+    transport: httpx.BaseTransport | None = None
+    deadline_s: float = DEADLINE_S
+
+
+DIRECT = Web()
+"""To anywhere, by the system's own network."""
+
 
 class Refused(Exception):
-    """The forge refused a request for its content (400, 409, 422): often because it was done already."""
+    """The forge refused a creation for its content (400, 409, 422): often because it was done already."""
 
     def __init__(self, status: int, said: str) -> None:
         super().__init__(said)
@@ -29,16 +60,14 @@ class Api:
         name: the forge, for messages.
         base: its API's base URL.
         headers: with the token.
-        transport: for tests.
+        web: where the operator may go.
     """
 
-    def __init__(
-        self, name: str, base: str, headers: Mapping[str, str], transport: httpx.BaseTransport | None = None
-    ) -> None:
+    def __init__(self, name: str, base: str, headers: Mapping[str, str], web: Web) -> None:
         self._name = name
         self._base = base.rstrip("/")
         self._headers = {"Accept": "application/json", "User-Agent": "mfu-operator", **headers}
-        self._transport = transport
+        self._web = web
 
     def get(self, path: str, params: Mapping[str, str | int] | None = None) -> Any:
         """The JSON at a path; None where there is none (404)."""
@@ -50,7 +79,11 @@ class Api:
 
     def pages(self, path: str, params: Mapping[str, str | int], size: int) -> Iterator[Any]:
         """The items of a list, page by page, until one is not full."""
+        ends_s = time.monotonic() + LISTING_DEADLINE_S
         for page in range(1, PAGES + 1):
+            if time.monotonic() > ends_s:
+                told = f"{self._name} at {self._base} did not list {path} within {LISTING_DEADLINE_S:g} s."
+                raise Retry("ForgeUnreachable", told)
             items: Sequence[Any] = self.get(path, {**params, "page": page}) or ()
             yield from items
             if len(items) < size:
@@ -71,29 +104,40 @@ class Api:
         params: Mapping[str, str | int] | None = None,
         json: Mapping[str, Any] | None = None,
     ) -> Any:
+        egress, transport, deadline_s = self._web.egress, self._web.transport, self._web.deadline_s
+        url = f"{self._base}/{path}".rstrip("/")
         try:
-            with httpx.Client(headers=self._headers, timeout=TIMEOUT, transport=self._transport) as client:
-                response = client.request(method, f"{self._base}/{path}".rstrip("/"), params=params, json=json)
+            with (
+                client(self._base, egress, self._headers, deadline_s, proxied=True, transport=transport) as http,
+                http.stream(method, url, params=params, json=json) as response,
+            ):
+                body = content(response, LARGEST_ANSWER)
+        except AnswerTooLarge as error:
+            raise Retry("ForgeUnreachable", f"{self._name} at {self._base}: {error}.") from None
+        except httpx.TimeoutException:
+            raise Retry(
+                "ForgeUnreachable", f"{self._name} at {self._base} did not answer within {deadline_s:g} s."
+            ) from None
         except httpx.HTTPError as error:
             raise Retry(
                 "ForgeUnreachable", f"{self._name} at {self._base} does not answer: {type(error).__name__}."
             ) from None
-        return self._read(method, path, response)
+        return self._read(method, path, response, body)
 
-    def _read(self, method: str, path: str, response: httpx.Response) -> Any:
+    def _read(self, method: str, path: str, response: httpx.Response, body: bytes) -> Any:
         status = response.status_code
         if status == 404 and method == "GET":
             return None
         if status in (200, 201, 202):
             try:
-                return response.json()
+                return loads(body)
             except ValueError:
                 raise self._unreachable(response, "an answer that is no JSON: is the address a forge's?") from None
-        self._raise(path, response)
+        self._raise(method, path, response, _said(body))
         raise AssertionError("unreachable")
 
-    def _raise(self, path: str, response: httpx.Response) -> None:
-        status, said = response.status_code, _said(response)
+    def _raise(self, method: str, path: str, response: httpx.Response, said: str) -> None:
+        status = response.status_code
         if status == 429 or (status == 403 and _limited(response)):
             wait = response.headers.get("retry-after", "")
             raise Retry("ForgeRateLimited", f"{self._name} limits our requests{f' for {wait} s' if wait else ''}.")
@@ -103,15 +147,15 @@ class Api:
                 f"{self._name} refused {path} ({status}): {said}. Check the Secret in "
                 "spec.remediation.forge.secretRef: its token must be valid and may open pull requests here.",
             )
-        if status in (400, 409, 422):
+        if method == "POST" and status in (400, 409, 422):
             raise Refused(status, said)
         if 300 <= status < 400:
+            location = response.headers.get("location", "?").partition("?")[0][:_MOST_SAID]
             raise Stall(
                 "ForgeRefused",
-                f"{self._name} has moved {path} to {response.headers.get('location', '?').partition('?')[0]}: set "
-                "spec.remediation.repository to the new address.",
+                f"{self._name} has moved {path} to {location}: set spec.remediation.repository to the new address.",
             )
-        if status < 500:
+        if status < 500 and status != 409:
             raise Stall("ForgeRefused", f"{self._name} refused {path} ({status}): {said}.")
         raise self._unreachable(response, said)
 
@@ -128,12 +172,12 @@ def _limited(response: httpx.Response) -> bool:
     return response.headers.get("x-ratelimit-remaining") == "0" or "retry-after" in response.headers
 
 
-def _said(response: httpx.Response) -> str:
+def _said(answer: bytes) -> str:
+    """The forge's own words, on one line; whatever else answers there is not repeated, for the status is a tenant's."""
     try:
-        body = response.json()
+        body = loads(answer)
     except ValueError:
-        return " ".join(response.text.split())[:200] or "no reason given"
-    if not isinstance(body, dict):
-        return str(body)[:300]
-    parts = [body.get("message"), body.get("error"), body.get("errors")]
-    return "; ".join(str(part) for part in parts if part)[:300] or "no reason given"
+        return "an answer that is no JSON"
+    parts = [body.get("message"), body.get("error"), body.get("errors")] if isinstance(body, dict) else []
+    said = "; ".join(str(part) for part in parts if part)
+    return " ".join(said.split())[:_MOST_SAID] or "no reason given"

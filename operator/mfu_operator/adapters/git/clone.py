@@ -4,8 +4,10 @@ from pathlib import Path
 
 import git
 
+from mfu_operator.adapters.git.failures import redirected
 from mfu_operator.adapters.git.protocol import Request
 from mfu_operator.errors import AskPerson, Stall
+from mfu_operator.model.git_ref import is_branch, is_commit
 
 MAX_TEXT = 512 * 1024
 """Bytes above which a file is no configuration that a person wrote."""
@@ -21,17 +23,13 @@ class Clone:
         self.source = request.source
         self.identity = request.identity
         _check_git()
-        name = request.source.branch
-        branch = [] if name in ("", "HEAD") else [f"--branch={name}"]
-        self.repo = git.Repo.clone_from(
-            request.url,
-            Path(request.folder) / "clone.git",
-            multi_options=["--bare", "--single-branch", "--filter=blob:none", *branch],
-        )
+        self.repo = git.Repo(_cloned(request))
         self.head = self.repo.head.commit
 
     def commit(self, revision: str) -> git.Commit:
         """A commit of the branch by its sha. AskPerson(HistoryRewritten) where the branch does not hold it."""
+        if not is_commit(revision):
+            raise self._rewritten(revision)
         try:
             found = self.repo.commit(revision)
         except (ValueError, git.BadName, git.GitCommandError) as error:
@@ -42,11 +40,15 @@ class Clone:
 
     def fetch(self, branch: str) -> git.Commit | None:
         """The head of another branch; None where there is none."""
-        ref = f"refs/heads/{branch}"
-        if not self.repo.git.ls_remote("origin", ref):
+        ref = f"refs/heads/{_checked(branch)}"
+        if not self.run("ls-remote", "--end-of-options", "origin", ref):
             return None
-        self.repo.git.fetch("origin", f"+{ref}:refs/fetched/{branch}", no_tags=True)
+        self.run("fetch", "--quiet", "--no-tags", "--end-of-options", "origin", f"+{ref}:refs/fetched/{branch}")
         return self.repo.commit(f"refs/fetched/{branch}")
+
+    def run(self, *arguments: str) -> str:
+        """What git says to exactly these arguments. Raises git.GitCommandError where it fails."""
+        return _git(Path(self.repo.git_dir), *arguments)
 
     def text(self, commit: git.Commit, path: str) -> str | None:
         """A file's text at a commit; None where it is none."""
@@ -61,6 +63,36 @@ class Clone:
             f"revision {revision[:12]} is not on branch {self.source.branch} any more: its history was rewritten, or "
             "the branch is another one than was deployed. Find the commit by hand.",
         )
+
+
+def _cloned(request: Request) -> Path:
+    """The clone's folder. GitLab sends an address without .git to the one with it, and no redirect is followed."""
+    name = request.source.branch
+    branch = [] if name in ("", "HEAD") else [f"--branch={_checked(name)}"]
+    options = ["--quiet", "--bare", "--single-branch", "--filter=blob:none", *branch]
+    folder = Path(request.folder)
+    try:
+        _git(folder, "clone", *options, "--end-of-options", request.url, "clone.git")
+    except git.GitCommandError as error:
+        if not redirected(str(error.stderr)) or request.url.endswith(".git"):
+            raise
+        _git(folder, "clone", *options, "--end-of-options", f"{request.url.rstrip('/')}.git", "clone.git")
+    return folder / "clone.git"
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    return str(git.Git(folder).execute(["git", *arguments]))
+
+
+def _checked(branch: str) -> str:
+    """The branch's name, which an application or a baseline may hold: never an option, never an expression."""
+    if not is_branch(branch):
+        raise Stall(
+            "InvalidBranch",
+            f"{branch[:60]!r} cannot be the name of a branch: correct spec.remediation.branch, or the application's "
+            "targetRevision.",
+        )
+    return branch
 
 
 def text_of(blob: object) -> str | None:

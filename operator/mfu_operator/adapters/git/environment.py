@@ -5,9 +5,11 @@ helper that answers for the repository's own host alone.
 """
 
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from mfu_operator.adapters.egress import port_of
 from mfu_operator.ports import Credentials
 
 _PACKAGES = Path(__file__).resolve().parents[3]
@@ -25,15 +27,27 @@ _SETTINGS = {
     "maintenance.auto": "false",
     "safe.directory": "*",
     "submodule.recurse": "false",
+    "http.followRedirects": "false",
     "http.lowSpeedLimit": "1000",
     "http.lowSpeedTime": "30",
 }
-"""Nothing of the repository's or the machine's runs beside git; below 1 kB/s for 30 s a server is given up."""
+"""Nothing of the repository's or the machine's runs beside git; no server sends git elsewhere;
+below 1 kB/s for 30 s a server is given up."""
 
 
-def environment(url: str, credentials: Credentials | None, home: str, transports: tuple[str, ...]) -> dict[str, str]:
-    """The variables; `home` is a folder of the caller's."""
+def environment(
+    url: str,
+    credentials: Credentials | None,
+    home: str,
+    transports: tuple[str, ...],
+    addresses: Mapping[str, Sequence[str]] | None = None,
+) -> dict[str, str]:
+    """The variables; `home` is a folder of the caller's, `addresses` are, by URL, the ones that git connects to."""
     settings = list(_SETTINGS.items())
+    for each, found in (addresses or {}).items():
+        if found:
+            written = ",".join(f"[{address}]" if ":" in address else address for address in found)
+            settings.append(("http.curloptResolve", f"{urlsplit(each).hostname}:{port_of(each)}:{written}"))
     env = {name: os.environ[name] for name in _HANDED_ON if name in os.environ}
     if env.get("SSL_CERT_FILE"):
         env.setdefault("GIT_SSL_CAINFO", env["SSL_CERT_FILE"])  # a git that is built with GnuTLS knows only this one
@@ -45,6 +59,7 @@ def environment(url: str, credentials: Credentials | None, home: str, transports
         env["MFU_GIT_PASSWORD"] = credentials.password.strip()
     env |= {
         "HOME": home,
+        "TMPDIR": home,
         "LC_ALL": "C.UTF-8",
         "PYTHONPATH": str(_PACKAGES),
         "PYTHONDONTWRITEBYTECODE": "1",

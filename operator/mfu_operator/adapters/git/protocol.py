@@ -6,14 +6,18 @@ from enum import StrEnum
 import msgspec
 
 from mfu_operator.errors import AskPerson, MfuError, Retry, Stall
-from mfu_operator.model.commit import Commit, Source
+from mfu_operator.model.commit import Source
+from mfu_operator.model.investigation import Findings, Question
 from mfu_operator.model.proposal import Proposal
+
+FETCHED = "fetched"
+"""The file in a request's folder that is there once the repository's server has sent everything."""
 
 
 class Action(StrEnum):
     """One per method of the Repository port."""
 
-    COMMITS = "commits"
+    INVESTIGATE = "investigate"
     PREVIEW = "preview"
     ENSURE_BRANCH = "ensureBranch"
 
@@ -28,15 +32,16 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One piece of work. `url` holds no credentials; `folder` is empty and removed by the caller."""
+    """One piece of work. `url` holds no credentials; `folder` is empty and removed by the caller; `others` are the
+    addresses of more repositories that may be fetched."""
 
     action: Action
     url: str
     folder: str
     source: Source
     identity: Identity
-    good: str = ""
-    bad: str = ""
+    question: Question | None = None
+    others: tuple[str, ...] = ()
     proposal: Proposal | None = None
 
 
@@ -56,9 +61,9 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of it: commits, a text (a diff, or a branch head's sha), or a failure."""
+    """What came of it: findings, a text (a diff, or a branch head's sha), or a failure."""
 
-    commits: tuple[Commit, ...] = ()
+    findings: Findings | None = None
     text: str = ""
     failure: Failure | None = None
 

@@ -4,24 +4,36 @@ GitPython is not made for processes that live long, so only what `child` runs im
 of ours (`environment`); credentials are in no URL, argument, log or error.
 """
 
-import os
 import re
-import signal
-import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import msgspec
 
+from mfu_operator.adapters.egress import ANYWHERE, PORTS, Egress, port_of, proxy_of
+from mfu_operator.adapters.git import limits, process
 from mfu_operator.adapters.git.environment import environment
-from mfu_operator.adapters.git.failures import redacted, unreachable
-from mfu_operator.adapters.git.protocol import Action, Answer, Identity, Request, decode_answer, encode
-from mfu_operator.errors import Retry, Stall
-from mfu_operator.model.commit import Commit, Source
+from mfu_operator.adapters.git.failures import MOST_SAID, redacted, too_large, unreachable
+from mfu_operator.adapters.git.protocol import FETCHED, Action, Answer, Identity, Request, decode_answer, encode
+from mfu_operator.errors import MfuError, Retry, Stall
+from mfu_operator.gitops.sources.applications import plan
+from mfu_operator.gitops.sources.tree import NotRenderable
+from mfu_operator.model.commit import Source
+from mfu_operator.model.investigation import Findings, Question
 from mfu_operator.model.proposal import Proposal
 from mfu_operator.ports import Credentials
+
+DEADLINE_S = 120.0
+"""A clone without blobs takes seconds, and rendering 300 commits of a kustomization under a minute. Nothing that a tick
+waits for takes longer."""
+
+CHILD = "mfu_operator.investigate.child"
+"""What is run: by its name, because it stands on the adapters and no adapter on it."""
 
 
 class GitRepository:
@@ -29,26 +41,32 @@ class GitRepository:
 
     Args:
         identity: who the operator's commits are from.
-        deadline_s: seconds after which a process is ended.
+        deadline_s: for one look or push, from looking the host up to the end of its process.
         transports: what a repository's URL may use; `file` is for tests.
+        egress: where the operator may go.
     """
 
     def __init__(
         self,
         identity: Identity | None = None,
-        deadline_s: float = 120.0,
+        deadline_s: float = DEADLINE_S,
         transports: tuple[str, ...] = ("https", "http"),
+        egress: Egress = ANYWHERE,
     ) -> None:
         self._identity = identity or Identity()
         self._deadline_s = deadline_s
         self._transports = transports
+        self._egress = egress
 
-    def commits(self, source: Source, good: str, bad: str, credentials: Credentials | None) -> tuple[Commit, ...]:
-        """The commits after `good` up to `bad` on the first-parent line, newest first, with their changes.
+    def investigate(self, question: Question, credentials: Credentials | None) -> Findings:
+        """Which commit did it, rendered; and what undoes it.
 
-        Raises AskPerson(HistoryRewritten, WindowTooWide) and what `ensure_branch` raises for the repository itself.
+        Raises AskPerson(HistoryRewritten, WindowTooWide), Retry(InvestigationTimedOut) and what `ensure_branch` raises
+        for the repository itself.
         """
-        return self._ask(Action.COMMITS, source, credentials, good=good, bad=bad).commits
+        found = self._ask(Action.INVESTIGATE, question.source, credentials, question=question).findings
+        assert found is not None
+        return found
 
     def preview(self, source: Source, proposal: Proposal, credentials: Credentials | None) -> str:
         """The unified diff that the proposal makes; nothing is pushed.
@@ -70,8 +88,7 @@ class GitRepository:
         action: Action,
         source: Source,
         credentials: Credentials | None,
-        good: str = "",
-        bad: str = "",
+        question: Question | None = None,
         proposal: Proposal | None = None,
     ) -> Answer:
         url = clean_url(source.repository)
@@ -81,35 +98,74 @@ class GitRepository:
                 f"{url} cannot be used: give an address that begins with {' or '.join(self._transports)} in "
                 "spec.remediation.repository.",
             )
+        ends_s = time.monotonic() + self._deadline_s
+        addresses = {url: self._judged(url, credentials)}
+        if question is not None:
+            addresses |= self._others(question.source, url, credentials)
         with tempfile.TemporaryDirectory(prefix="mfu-git-") as folder:
-            request = Request(action, url, folder, source, self._identity, good, bad, proposal)
-            answer = self._run(request, environment(url, credentials, folder, self._transports))
+            others = tuple(address for address in addresses if address != url)
+            request = Request(action, url, folder, source, self._identity, question, others, proposal)
+            env = environment(url, credentials, folder, self._transports, addresses)
+            answer = self._run(request, env, ends_s - time.monotonic())
         if answer.failure is not None:
             raise answer.failure.error()
         return answer
 
-    def _run(self, request: Request, env: Mapping[str, str]) -> Answer:
-        command = [sys.executable, "-m", "mfu_operator.adapters.git.child"]
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=dict(env),
-            cwd=request.folder,
-            start_new_session=True,
-        )
+    def _others(self, source: Source, main: str, credentials: Credentials | None) -> dict[str, tuple[str, ...]]:
+        """The application's other repositories, with what git may connect to; those that may not be reached, or not
+        with the credentials that git would send them, are left out, and what they give is not rendered."""
         try:
-            out, err = process.communicate(encode(request), timeout=self._deadline_s)
-        except subprocess.TimeoutExpired:
+            named = plan(source.objects).sources if source.objects else ()
+        except NotRenderable:
+            return {}
+        found = {}
+        for each in named:
+            url = clean_url(each.repository)
+            if each.chart or url == main or urlsplit(url).scheme not in self._transports:
+                continue
+            with suppress(MfuError):
+                found[url] = self._judged(url, credentials if _origin(url) == _origin(main) else None)
+        return found
+
+    def _judged(self, url: str, credentials: Credentials | None) -> tuple[str, ...]:
+        """The addresses that git may connect to; none where it need not be told, or a proxy resolves."""
+        parts = urlsplit(url)
+        if parts.scheme not in PORTS:
+            return ()
+        if credentials is not None:
+            credentials.require(url)
+        self._egress.require(url, with_credentials=credentials is not None and bool(credentials.password))
+        if proxy_of(url) is not None:
+            return ()
+        try:
+            return self._egress.addresses(parts.hostname or "", port_of(url))
+        except OSError as error:
+            raise unreachable(f"{url} cannot be resolved: {error.strerror or error}") from None
+
+    def _run(self, request: Request, env: Mapping[str, str], left_s: float) -> Answer:
+        command = [sys.executable, "-m", CHILD]
+        try:
+            ended = process.run(command, encode(request), env, request.folder, left_s, limits.ANSWER_BYTES)
+        except TimeoutError:
+            if (Path(request.folder) / FETCHED).exists():
+                raise Retry(
+                    "InvestigationTimedOut",
+                    f"rendering the window's commits of {request.url} was not done within {self._deadline_s:.0f} s of "
+                    "asking for them; it is tried again",
+                ) from None
             raise unreachable(f"{request.url} did not answer within {self._deadline_s:.0f} s") from None
-        finally:
-            _end(process)
+        except process.TooMuch:
+            raise too_large(request.url, f"the answer is longer than {limits.ANSWER_BYTES >> 20} MiB") from None
         try:
-            return decode_answer(out)
+            return decode_answer(ended.out)
         except msgspec.DecodeError:
-            last = redacted(err.decode(errors="replace").strip().rpartition("\n")[2], env.get("MFU_GIT_PASSWORD"))
-            raise Retry("RepositoryUnreachable", f"git failed on {request.url}: {last or process.returncode}") from None
+            last = redacted(ended.err.strip().rpartition("\n")[2], env.get("MFU_GIT_PASSWORD"))[:MOST_SAID]
+            raise Retry("RepositoryUnreachable", f"git failed on {request.url}: {last or ended.status}") from None
+
+
+def _origin(url: str) -> tuple[str, str]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc
 
 
 def clean_url(repository: str) -> str:
@@ -122,13 +178,3 @@ def clean_url(repository: str) -> str:
     if parts.scheme == "ssh":
         return f"https://{host.partition(':')[0]}{parts.path}"
     return parts._replace(netloc=host).geturl()
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the process and every git that it started."""
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    for stream in (process.stdin, process.stdout, process.stderr):
-        if stream is not None:
-            stream.close()

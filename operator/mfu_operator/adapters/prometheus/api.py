@@ -4,7 +4,6 @@ https://prometheus.io/docs/prometheus/latest/querying/api/
 """
 
 import math
-import time
 from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
@@ -13,7 +12,10 @@ import httpx
 import msgspec
 
 from mfu_operator.adapters import tls
+from mfu_operator.adapters.egress import ANYWHERE, Egress
+from mfu_operator.adapters.guarded_http import AnswerTooLarge, client, content
 from mfu_operator.errors import Retry, Stall
+from mfu_operator.model.web_address import flaw
 from mfu_operator.ports import Credentials
 
 INSTANT, RANGE = "/api/v1/query", "/api/v1/query_range"
@@ -103,9 +105,11 @@ class PrometheusApi:
         clock: the time here, Unix seconds, to tell how far the server's clock is off.
         deadline_s: for one query.
         largest: bytes of one answer.
+        egress: where the operator may go.
 
     Raises:
-        Stall: InvalidPrometheusAddress, CredentialsInAddress, CertificateUnreadable.
+        Stall: InvalidPrometheusAddress, CredentialsInAddress, CertificateUnreadable, AddressRefused,
+            CredentialsUnencrypted.
     """
 
     def __init__(
@@ -117,6 +121,7 @@ class PrometheusApi:
         clock: Callable[[], float],
         deadline_s: float = DEADLINE_S,
         largest: int = LARGEST_ANSWER,
+        egress: Egress = ANYWHERE,
     ) -> None:
         _check(address)
         self.address = address.rstrip("/")
@@ -133,14 +138,14 @@ class PrometheusApi:
             auth = httpx.BasicAuth(credentials.username, credentials.password)
         elif credentials and credentials.password:
             headers["Authorization"] = f"Bearer {credentials.password}"
-        self._client = httpx.Client(
-            base_url=self.address,
-            headers=headers,
+        self._client = client(
+            self.address,
+            egress,
+            headers,
+            deadline_s,
             auth=auth,
-            timeout=deadline_s,
-            transport=transport,
             verify=tls.context_of(credentials),
-            trust_env=False,
+            transport=transport,
         )
 
     def there(self, time_s: float) -> str:
@@ -178,10 +183,12 @@ class PrometheusApi:
         return answer.data.result
 
     def _answer_to(self, path: str, form: Mapping[str, str]) -> tuple[httpx.Response, bytes]:
-        ends_s = time.monotonic() + self._deadline_s
         try:
-            with self._client.stream("POST", path, data=dict(form)) as response:
-                return response, self._body(response, ends_s)
+            with self._client.stream("POST", f"{self.address}{path}", data=dict(form)) as response:
+                return response, content(response, self._largest)
+        except AnswerTooLarge:
+            told = f"{self.address} answered with more than {self._largest >> 20} MiB"
+            raise Retry("PrometheusUnavailable", told) from None
         except httpx.TimeoutException:
             told = f"{self.address} did not answer within {self._deadline_s:g} s"
             raise Retry("PrometheusUnreachable", told) from None
@@ -194,19 +201,6 @@ class PrometheusApi:
                 f"{self.address} cannot be reached ({type(error).__name__}): check "
                 "spec.metrics.prometheus.address and the network",
             ) from None
-
-    def _body(self, response: httpx.Response, ends_s: float) -> bytes:
-        """All of it; httpx' own timeout is one for each piece."""
-        pieces, length = [], 0
-        for piece in response.iter_bytes():
-            pieces.append(piece)
-            length += len(piece)
-            if length > self._largest:
-                told = f"{self.address} answered with more than {self._largest >> 20} MiB"
-                raise Retry("PrometheusUnavailable", told)
-            if time.monotonic() > ends_s:
-                raise httpx.ReadTimeout("the answer did not end in time")
-        return b"".join(pieces)
 
     def _note_clock(self, response: httpx.Response) -> None:
         try:
@@ -252,6 +246,9 @@ def _check(address: str) -> None:
             "CredentialsInAddress",
             "spec.metrics.prometheus.address holds a password: put it into a Secret, prometheus.secretRef",
         )
+    problem = flaw(address)
+    if problem is not None:
+        raise Stall("InvalidPrometheusAddress", f"spec.metrics.prometheus.address {problem}")
 
 
 def _number(text: str) -> float:

@@ -10,12 +10,13 @@ from functools import cache
 
 import httpx
 
+from mfu_operator.adapters.egress import ANYWHERE, Egress
 from mfu_operator.adapters.metric_names import MetricNames
 from mfu_operator.adapters.prometheus import dcgm, promql
 from mfu_operator.adapters.prometheus.api import INSTANT, RANGE, PrometheusApi, Row
 from mfu_operator.adapters.prometheus.portions import Portions, Query
 from mfu_operator.adapters.prometheus.selectors import alternatives, by_prefix, matcher, owners
-from mfu_operator.detect.samples import MFU, PHASE, SCRAPED_AT, STEP_TIME, THROUGHPUT, Assembly
+from mfu_operator.detect.samples import SCRAPED_AT, Assembly
 from mfu_operator.detect.vital_samples import VitalAssembly
 from mfu_operator.errors import MfuError, Retry
 from mfu_operator.model.baseline import WorkloadRef
@@ -26,9 +27,6 @@ from mfu_operator.ports import Credentials
 CHUNK = 2500
 """Workloads in one query: 10,000 jobs are 4 chunks of 8 queries and a few for memory and hardware, below 40 a sweep;
 2,500 names are 100 KB of matcher, which Prometheus takes as a set of literals."""
-
-SPEEDS = (MFU, STEP_TIME, THROUGHPUT, PHASE)
-"""What of a reading is drawn."""
 
 HISTORY_CHUNK = 250
 """A range query answers with every step of every series: a tenth of the workloads at a time keeps it in memory."""
@@ -51,9 +49,10 @@ class PrometheusMetrics:
         tenant: str | None = None,
         transport: httpx.BaseTransport | None = None,
         clock: Callable[[], float] = time.time,
+        egress: Egress = ANYWHERE,
     ) -> None:
         self.names = names
-        self._api = PrometheusApi(address, credentials, tenant, transport, clock)
+        self._api = PrometheusApi(address, credentials, tenant, transport, clock, egress=egress)
         self._portions = Portions(self._api)
         self._lacking: str | None = None
 
@@ -61,6 +60,11 @@ class PrometheusMetrics:
     def address(self) -> str:
         """Base URL."""
         return self._api.address
+
+    @property
+    def measures_hardware(self) -> bool:
+        """Whether GPUs are known: where dcgm-exporter is scraped."""
+        return True
 
     @property
     def ahead_s(self) -> float:
@@ -95,12 +99,6 @@ class PrometheusMetrics:
     ) -> Mapping[WorkloadRef, tuple[Reading, ...]]:
         """Readings of a span, each scrape once, at most one per `step_s`."""
         return self._read(workloads, HISTORY_CHUNK, RANGE, lambda: self._span(start_s, end_s, step_s))
-
-    def speeds(self, workload: WorkloadRef, start_s: float, end_s: float, step_s: float) -> tuple[Reading, ...]:
-        """The speed and the phase of one workload over a span, one reading per `step_s`: four queries at most."""
-        kinds = [kind for kind in SPEEDS if kind in self.names.names]
-        span = self._span(start_s, end_s, step_s)
-        return self._read([workload], HISTORY_CHUNK, RANGE, lambda: span, kinds).get(workload, ())
 
     def hardware(
         self, workloads: Sequence[WorkloadRef], now_s: float
@@ -185,24 +183,19 @@ class PrometheusMetrics:
         chunk: int,
         path: str,
         when: Callable[[], Mapping[str, str]],
-        kinds: Sequence[str] | None = None,
     ) -> Mapping[WorkloadRef, tuple[Reading, ...]]:
-        """Read once, and once more where the first answers showed that the server's clock is another.
-
-        `kinds`: of samples; None: all that the names hold.
-        """
-        kinds = promql.kinds(self.names) if kinds is None else kinds
+        """Read once, and once more where the first answers showed that the server's clock is another."""
         ahead_s = self.ahead_s
-        readings = self._read_once(workloads, chunk, path, when(), kinds)
-        return readings if self.ahead_s == ahead_s else self._read_once(workloads, chunk, path, when(), kinds)
+        readings = self._read_once(workloads, chunk, path, when())
+        return readings if self.ahead_s == ahead_s else self._read_once(workloads, chunk, path, when())
 
     def _read_once(
-        self, workloads: Sequence[WorkloadRef], chunk: int, path: str, when: Mapping[str, str], kinds: Sequence[str]
+        self, workloads: Sequence[WorkloadRef], chunk: int, path: str, when: Mapping[str, str]
     ) -> Mapping[WorkloadRef, tuple[Reading, ...]]:
         assembly = Assembly(self.names.compared)
         owner_of = owners(workloads, self.names)
         ahead_s = self.ahead_s
-        for kind, row in self._rows(workloads, chunk, path, when, kinds):
+        for kind, row in self._rows(workloads, chunk, path, when):
             owner = owner_of(row.metric)
             if owner is not None:
                 scale, offset = self.names.scales.get(kind, 1.0), -ahead_s if kind == SCRAPED_AT else 0.0
@@ -211,15 +204,15 @@ class PrometheusMetrics:
         return assembly.readings()
 
     def _rows(
-        self, workloads: Sequence[WorkloadRef], chunk: int, path: str, when: Mapping[str, str], kinds: Sequence[str]
+        self, workloads: Sequence[WorkloadRef], chunk: int, path: str, when: Mapping[str, str]
     ) -> Iterator[tuple[str, Row]]:
-        """(kind, row) of these kinds of samples of these workloads."""
+        """(kind, row) of the samples of these workloads, of every kind that the names hold."""
 
         @cache
         def selected(start: int, end: int) -> str:
             return matcher(workloads[start:end], self.names)
 
-        for kind in kinds:
+        for kind in promql.kinds(self.names):
 
             def query(start: int, end: int, kind: str = kind) -> str:
                 return promql.query(kind, selected(start, end), self.names)

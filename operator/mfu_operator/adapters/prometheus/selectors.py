@@ -20,7 +20,8 @@ def matcher(workloads: Sequence[WorkloadRef], names: MetricNames) -> str:
 
 def alternatives(texts: set[str]) -> str:
     """A regular expression in a PromQL string that matches these texts and no others."""
-    return "|".join(re.escape(text).replace("\\-", "-").replace("\\", "\\\\") for text in sorted(texts))
+    escaped = (re.escape(text).replace("\\-", "-").replace("\\", "\\\\").replace('"', '\\"') for text in sorted(texts))
+    return "|".join(escaped)
 
 
 def owners(workloads: Sequence[WorkloadRef], names: MetricNames) -> Callable[[Mapping[str, str]], WorkloadRef | None]:

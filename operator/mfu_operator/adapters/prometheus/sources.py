@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import httpx
 
+from mfu_operator.adapters.egress import ANYWHERE, Egress
 from mfu_operator.adapters.metric_names import names_of, of_fleet
 from mfu_operator.adapters.open_sources import OpenSources
 from mfu_operator.adapters.prometheus.metrics import PrometheusMetrics
@@ -20,6 +21,7 @@ class PrometheusSources:
         fleet: the operator's own Prometheus and its choice of names, for baselines that declare none.
         own_credentials: those of the operator's own Prometheus. They go nowhere else, and to no tenant of a baseline's.
         transport: another httpx transport, for tests.
+        egress: where the operator may go.
     """
 
     def __init__(
@@ -27,10 +29,12 @@ class PrometheusSources:
         fleet: MetricsSource,
         own_credentials: Callable[[], Credentials] | None = None,
         transport: httpx.BaseTransport | None = None,
+        egress: Egress = ANYWHERE,
     ) -> None:
         self._fleet = fleet
         self._own_credentials = own_credentials
         self._transport = transport
+        self._egress = egress
         self._open = OpenSources[PrometheusMetrics]()
 
     def open(self, source: MetricsSource, credentials: Credentials | None) -> Metrics:
@@ -44,10 +48,32 @@ class PrometheusSources:
                 "no Prometheus is known: set spec.metrics.prometheus.address, or MFU_PROMETHEUS_ADDRESS "
                 'for the whole operator, or read the pods\' own pages with "spec.metrics.pods: {}"',
             )
+        if credentials is not None:
+            credentials.require(wanted.address)
+        self._require_own_namespace(source, wanted)
         names = tuple(sorted(wanted.names.items())), tuple(sorted(wanted.labels.items()))
         key = (wanted.address, wanted.tenant, wanted.profile, names, credentials)
         address, tenant, transport = wanted.address, wanted.tenant, self._transport
-        return self._open.one(key, lambda: PrometheusMetrics(address, names_of(wanted), credentials, tenant, transport))
+        return self._open.one(
+            key,
+            lambda: PrometheusMetrics(address, names_of(wanted), credentials, tenant, transport, egress=self._egress),
+        )
+
+    def _require_own_namespace(self, source: MetricsSource, wanted: MetricsSource) -> None:
+        """The fleet's Prometheus holds every namespace's series: which label tells them apart is not a baseline's to
+        say there. Raises Stall(NamespaceLabelFixed)."""
+        theirs = source.labels.get(_NAMESPACE)
+        ours = names_of(replace(wanted, labels=self._fleet.labels)).namespace
+        same_server = (wanted.address or "").rstrip("/") == (self._fleet.address or "").rstrip("/")
+        if same_server and theirs is not None and theirs != ours:
+            raise Stall(
+                "NamespaceLabelFixed",
+                f"spec.metrics.labels.namespace is {theirs}, and on the operator's own Prometheus it is {ours}: remove "
+                "it, or name a Prometheus of your own in spec.metrics.prometheus.address",
+            )
+
+
+_NAMESPACE = "namespace"
 
 
 def at_own_address(source: MetricsSource, given: Credentials | None, own: Credentials) -> Credentials:

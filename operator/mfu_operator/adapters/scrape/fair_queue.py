@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
-from mfu_operator.adapters.pod_targets import Target
+from mfu_operator.adapters.scrape.pod_targets import Target
 from mfu_operator.model.baseline import WorkloadRef
 
 AT_ONCE = 32

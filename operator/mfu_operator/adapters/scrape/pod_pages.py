@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from mfu_operator.adapters.pod_targets import Target
+from mfu_operator.adapters.egress import ANYWHERE, Egress
+from mfu_operator.adapters.scrape.pod_targets import Target
 from mfu_operator.errors import Retry, Unreadable
 
 PAGE_DEADLINE_S = 5.0
@@ -28,14 +29,18 @@ Fetch = Callable[[Target], tuple[str, str]]
 
 class HttpPages:
     """Reads pages over HTTP, each on a connection of its own: no proxy, no redirect, no compression, no more than
-    `largest` bytes, no longer than `deadline_s` whatever is being waited for."""
+    `largest` bytes, no longer than `deadline_s` whatever is being waited for, of no address that `egress` refuses."""
 
-    def __init__(self, deadline_s: float = PAGE_DEADLINE_S, largest: int = LARGEST_PAGE) -> None:
+    def __init__(
+        self, deadline_s: float = PAGE_DEADLINE_S, largest: int = LARGEST_PAGE, egress: Egress = ANYWHERE
+    ) -> None:
         self._deadline_s = deadline_s
         self._largest = largest
+        self._egress = egress
 
     def fetch(self, target: Target) -> tuple[str, str]:
-        """(content type, text). Raises Retry(PodUnreachable), Unreadable(PodPageUnreadable)."""
+        """(content type, text). Raises Retry(PodUnreachable), Unreadable(PodPageUnreadable), Stall(AddressRefused)."""
+        self._egress.require_address(target.ip, target.port, f"pod {target.pod}")
         where = f"{target.url} of pod {target.pod}"
         connection = _Connection(target.ip, target.port, time.monotonic() + self._deadline_s)
         try:

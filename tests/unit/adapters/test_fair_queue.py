@@ -5,9 +5,9 @@ from collections import Counter
 from dataclasses import replace
 
 from mfu_operator.adapters.metric_names import names_of
-from mfu_operator.adapters.page_turns import AT_ONCE, OF_ONE_WORKLOAD
-from mfu_operator.adapters.pod_targets import Target
-from mfu_operator.adapters.scrape import PodMetrics
+from mfu_operator.adapters.scrape.fair_queue import AT_ONCE, OF_ONE_WORKLOAD
+from mfu_operator.adapters.scrape.pod_targets import Target
+from mfu_operator.adapters.scrape.sources import PodMetrics
 from mfu_operator.model.baseline import MetricsSource, PodScrape, Signal, WorkloadRef
 from mfu_operator.model.workload import PodEndpoint
 from tests.support.metrics_page import TEXT

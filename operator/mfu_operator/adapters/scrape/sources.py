@@ -13,17 +13,17 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 
-from mfu_operator.adapters.exposition import samples_of
 from mfu_operator.adapters.metric_names import MetricNames, names_of, of_fleet
 from mfu_operator.adapters.open_sources import OpenSources
-from mfu_operator.adapters.page_turns import read_in_turns
-from mfu_operator.adapters.pod_pages import Fetch, HttpPages
-from mfu_operator.adapters.pod_targets import Target, no_target, targets_of
+from mfu_operator.adapters.scrape.exposition import samples_of
+from mfu_operator.adapters.scrape.fair_queue import read_in_turns
+from mfu_operator.adapters.scrape.pod_pages import Fetch, HttpPages
+from mfu_operator.adapters.scrape.pod_targets import Target, no_target, targets_of
 from mfu_operator.detect.samples import SCRAPED_AT, STEP_TIME, Assembly
 from mfu_operator.detect.vital_samples import VITALS, VitalAssembly
 from mfu_operator.errors import MfuError, Retry, Unreadable, Wait
 from mfu_operator.model.baseline import MetricsSource, PodScrape, WorkloadRef
-from mfu_operator.model.series import Reading
+from mfu_operator.model.series import HardwareReading, Reading
 from mfu_operator.model.vitals import Vitals
 from mfu_operator.model.workload import PodEndpoint
 from mfu_operator.ports import Credentials, Metrics
@@ -83,6 +83,17 @@ class PodMetrics:
         self._absent: dict[WorkloadRef, MfuError] = {}
         self._answered: frozenset[str] = frozenset()
         self._looks: tuple[Look, ...] = ()
+
+    @property
+    def measures_hardware(self) -> bool:
+        """No page shows the GPUs."""
+        return False
+
+    def hardware(
+        self, workloads: Sequence[WorkloadRef], now_s: float
+    ) -> Mapping[WorkloadRef, tuple[HardwareReading, ...]]:
+        """Nothing."""
+        return {}
 
     def latest(self, workloads: Sequence[WorkloadRef], now_s: float) -> Mapping[WorkloadRef, tuple[Reading, ...]]:
         """One reading per workload, at the time when its pages were read."""

@@ -1,0 +1,101 @@
+"""How much one change is to be suspected, by the table of causes.
+
+    1.00  a key of the diagnosed cause, in the direction that costs time
+    0.65  a key that can bring the cause about beside its own ones, in the direction that costs time
+    0.62  a key of another cause of the same bottleneck, in the direction that costs time
+    0.60  a key of the cause, direction not to be told; an image, where the cause may lie in the image
+    0.40  a program, script or template whose text is not read by meaning
+    0.30  a key of a cause of another bottleneck
+    0.25  a key that the table does not know
+    0.10  a key of the cause, in the direction that saves time
+    0     nothing that a training step can see
+
+A change is plausible from PLAUSIBLE on, and stands out where it is MARGIN above every other one.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from mfu_operator.gitops.fingerprints import Changed, Fingerprint, Pace, is_image, pace, table, without_effect
+
+PLAUSIBLE = 0.5
+"""The least score of a commit that may be held responsible."""
+
+MARGIN = 0.3
+"""How far the first must stand above the second."""
+
+UNREAD = 0.4
+_WORDS = re.compile(r"[A-Za-z_][\w.-]{0,100}")
+
+
+def of_change(change: Changed, cause: str | None) -> tuple[float, str]:
+    """A key's score for a cause (or bottleneck; None: no diagnosis) and why."""
+    if without_effect(change):
+        return 0.0, "no training step sees it"
+    meant, family, others = _fingerprints(cause)
+    if is_image(change):
+        fits = cause is None or any(fingerprint.image for fingerprint in meant)
+        told = (0.6, f"a new image can bring about {cause or 'a loss'}")
+        return told if fits else (0.3, f"an image rarely brings about {cause}")
+    for fingerprint in sorted(meant, key=lambda each: _ORDER.get(pace(each, change), 4)):
+        found = pace(fingerprint, change)
+        if found is not None:
+            return _of_cause(found, fingerprint.cause)
+    for fingerprint in family:
+        if pace(fingerprint, change) is Pace.SLOWER:
+            return 0.62, f"costs time as {fingerprint.cause}, which shows as the same bottleneck"
+    return _of_others(change, (*family, *others), cause)
+
+
+_ORDER: dict[Pace | None, int] = {Pace.SLOWER: 0, Pace.ASIDE: 1, Pace.UNCLEAR: 2, Pace.FASTER: 3}
+
+
+def of_text(before: object, after: object, cause: str | None) -> tuple[float, str]:
+    """The score of a text that is not read by meaning: more where what changed in it names a key of the cause."""
+    words = set(_WORDS.findall(str(before or ""))) ^ set(_WORDS.findall(str(after or "")))
+    meant, _, _ = _fingerprints(cause)
+    for word in sorted(words):
+        if any(pace(fingerprint, _Named(word)) is not None for fingerprint in meant):
+            return 0.6, f"a text that is not read by meaning; what changed in it names {word}, a key of {cause}"
+    return UNREAD, "a text that is not read by meaning: what it does to the step is not to be told"
+
+
+class _Named:
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.old: Any = None
+        self.new: Any = None
+        self.was_there = True
+        self.is_there = True
+
+
+def _of_cause(found: Pace, cause: str) -> tuple[float, str]:
+    return {
+        Pace.SLOWER: (1.0, f"a key of {cause}, in the direction that costs time"),
+        Pace.ASIDE: (0.65, f"can bring about {cause}, although it is not its own key"),
+        Pace.UNCLEAR: (0.6, f"a key of {cause}"),
+        Pace.FASTER: (0.1, f"a key of {cause}, but in the direction that saves time"),
+    }[found]
+
+
+def _of_others(change: Changed, others: Sequence[Fingerprint], cause: str | None) -> tuple[float, str]:
+    paces = {fingerprint.cause: pace(fingerprint, change) for fingerprint in others}
+    named = [other for other, found in paces.items() if found is not None]
+    if not named:
+        return 0.25, f"a key that is not known to bring about {cause or 'a loss'}"
+    if all(paces[other] is Pace.FASTER for other in named):
+        return 0.1, f"a key of {named[0]}, in the direction that saves time"
+    if cause is None:
+        slower = [other for other in named if paces[other] is Pace.SLOWER]
+        return (0.8, f"costs time as {slower[0]}") if slower else (0.5, f"a key of {named[0]}")
+    return 0.3, f"a key of {named[0]}, not of {cause}"
+
+
+def _fingerprints(cause: str | None) -> tuple[list[Fingerprint], list[Fingerprint], list[Fingerprint]]:
+    """The table's entries: of the cause (or bottleneck), of the rest of its bottleneck, and all others."""
+    every = list(table().causes.values())
+    meant = [entry for entry in every if cause in (entry.cause, entry.bottleneck)]
+    bottlenecks = {entry.bottleneck for entry in meant}
+    family = [entry for entry in every if entry.bottleneck in bottlenecks and entry not in meant]
+    return meant, family, [entry for entry in every if entry not in meant and entry not in family]

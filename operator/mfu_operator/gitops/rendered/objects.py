@@ -1,0 +1,64 @@
+"""Rendered manifests as objects with a name."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mfu_operator.gitops.rendered.reading import UnreadableText, yaml_documents
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """One Kubernetes object. `namespace` is "" where none is rendered; `file` is where it was found, "" in a stream."""
+
+    kind: str
+    namespace: str
+    name: str
+    body: Mapping[str, Any]
+    file: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind}/{self.namespace}/{self.name}" if self.namespace else f"{self.kind}/{self.name}"
+
+    @property
+    def group(self) -> str:
+        """The API group, "" for the core one."""
+        group, slash, _ = str(self.body.get("apiVersion", "")).partition("/")
+        return group if slash else ""
+
+
+def things(text: str, file: str = "") -> tuple[Thing, ...]:
+    """The objects of a YAML stream, Lists opened; documents that are no Kubernetes objects are left out.
+
+    Raises:
+        UnreadableText: the text is no YAML, or lies beyond a bound.
+    """
+    return tuple(thing for document in yaml_documents(text) for thing in _of(document, file))
+
+
+def _of(document: Any, file: str) -> Iterator[Thing]:
+    if not isinstance(document, dict) or not isinstance(document.get("kind"), str) or "apiVersion" not in document:
+        return
+    if document["kind"].endswith("List") and isinstance(document.get("items"), list):
+        for item in document["items"]:
+            yield from _of(item, file)
+        return
+    metadata = document.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    name = metadata.get("name") or metadata.get("generateName")
+    if name is not None:
+        yield Thing(document["kind"], str(metadata.get("namespace") or ""), str(name), document, file)
+
+
+def doubled(found: Iterable[Thing]) -> tuple[str, ...]:
+    """Objects that stand there more than once with different content: which of them holds is not to be told."""
+    seen: dict[str, Thing] = {}
+    twice: dict[str, None] = {}
+    for thing in found:
+        other = seen.setdefault(str(thing), thing)
+        if other is not thing and other.body != thing.body:
+            twice[str(thing)] = None
+    return tuple(twice)
+
+
+__all__ = ["Thing", "UnreadableText", "doubled", "things"]

@@ -1,0 +1,234 @@
+"""Every revision of the window rendered, and what each commit changed of what the workload gets."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from mfu_operator.adapters.git.store import Step as History
+from mfu_operator.adapters.render.helm import DEFAULT_RELEASE
+from mfu_operator.adapters.render.renderer import Renderer, wait_for_the_clock, with_release
+from mfu_operator.gitops.blame.model import Moved, Step, Window
+from mfu_operator.gitops.rendered.difference import Difference, differences
+from mfu_operator.gitops.rendered.fields import TooManyLeaves
+from mfu_operator.gitops.rendered.objects import Thing
+from mfu_operator.gitops.rendered.workload import Delivered, Wanted, delivered, find, find_renamed, has_pods
+from mfu_operator.gitops.sources.plan import settings_changed
+from mfu_operator.gitops.sources.tree import Entry, NotRenderable, Tree
+from mfu_operator.investigate.request import Request
+from mfu_operator.investigate.sources import Opened
+
+_CHUNK = 16
+Trees = tuple[Tree, ...]
+
+
+@dataclass(slots=True)
+class Comparison:
+    """Renders states of the sources and remembers what the workload gets in each."""
+
+    request: Request
+    opened: Sequence[Opened]
+    renderer: Renderer
+    then: Renderer | None = None
+    """Renders the good revision, where the application had other settings when it was deployed."""
+    left_out: set[tuple[str, str]] = field(default_factory=set)
+    _known: dict[object, Delivered | NotRenderable] = field(default_factory=dict)
+
+    def things(self, trees: Trees) -> tuple[Thing, ...]:
+        """The rendered objects of a state. Raises NotRenderable."""
+        return self.renderer.render(trees)
+
+    def delivered(self, trees: Trees, good: bool = False) -> Delivered:
+        """What the workload gets in a state; `good` renders it with the settings of then. Raises NotRenderable."""
+        renderer = (self.then if good else None) or self.renderer
+        key = (id(renderer), renderer.keys(trees), frozenset(self.left_out))
+        if key not in self._known:
+            try:
+                self._known[key] = self._without(self._delivered(renderer.render(trees)))
+            except NotRenderable as error:
+                self._known[key] = error
+        known = self._known[key]
+        if isinstance(known, NotRenderable):
+            raise known
+        return known
+
+    def of(self, workload: Thing, things: Sequence[Thing], ours: bool = False) -> Delivered:
+        """What a workload gets of rendered objects; `ours` is the one that is asked about. Raises NotRenderable."""
+        try:
+            name = self.request.wanted.name if workload.kind == self.request.wanted.kind and ours else None
+            return self._without(delivered(workload, things, self.secret_key(), name))
+        except TooManyLeaves as error:
+            raise NotRenderable(str(error)) from error
+
+    def secret_key(self) -> bytes:
+        """Keys the hashes of Secrets: of this question alone, and the same when it is asked again."""
+        return hashlib.sha256("\0".join(f"{each.good} {each.bad}" for each in self.opened).encode()).digest()
+
+    def _delivered(self, things: Sequence[Thing]) -> Delivered:
+        workload = find(things, self.request.wanted) or find_renamed(things, self.request.wanted)
+        if workload is None:
+            raise NotRenderable(_not_found(self.request.wanted, things))
+        return self.of(workload, things, ours=True)
+
+    def _without(self, found: Delivered) -> Delivered:
+        if not self.left_out:
+            return found
+        kept = {place: leaf for place, leaf in found.leaves.items() if place not in self.left_out}
+        return replace(found, leaves=kept)
+
+    def settle(self) -> None:
+        """Find what two renderings of one revision give differently, and leave it out from then on."""
+        names = [name for name in self.renderer.engines if name.startswith("helm")]
+        if not names:
+            return
+        if self.renderer.clock:
+            wait_for_the_clock()
+        for side in (0, 1):
+            trees = tuple(each.trees[side] for each in self.opened)
+            try:
+                first, again = self.delivered(trees), self._delivered(self.renderer.render(trees, afresh=True))
+            except NotRenderable:
+                continue
+            self.left_out |= {difference.place for difference in differences(first, again)}
+
+
+def window(comparison: Comparison) -> Window:
+    """The window of all sources, rendered and compared."""
+    sides: list[Delivered | None] = []
+    why_not = ""
+    for side, name in enumerate(("good", "bad")):
+        trees = tuple(each.trees[side] for each in comparison.opened)
+        try:
+            sides.append(comparison.delivered(trees, good=not side))
+        except NotRenderable as error:
+            sides.append(None)
+            why_not = (
+                why_not
+                or f"{name} ({comparison.opened[0].good[:12] if not side else comparison.opened[0].bad[:12]}): {error}"
+            )
+    if all(sides):
+        comparison.settle()
+        ends = [tuple(each.trees[side] for each in comparison.opened) for side in (0, 1)]
+        sides = [comparison.delivered(ends[0], good=True), comparison.delivered(ends[1])]
+    good, bad = sides
+    changed = differences(good, bad) if good and bad else ()
+    steps = [step for number in range(len(comparison.opened)) for step in _steps(comparison, number)]
+    order = {id(step): number for number, step in enumerate(steps)}
+    several = sum(1 for each in comparison.opened if each.steps) > 1
+    if several:
+        steps.sort(key=lambda step: (-step.commit.time_s, order[id(step)]))
+    missing = {f"{name} is not among the rendered objects" for side in sides if side for name in side.missing}
+    told = [f"{name}: {key}" for name, key in sorted(comparison.left_out)]
+    moved, alike = _digests(comparison.request, good, bad)
+    why_not, absent = why_not or _history(comparison), tuple(sorted(missing))
+    outside = tuple(
+        f"chart {each.name} {each.good} → {each.bad}"
+        for each in comparison.opened
+        if each.store is None and each.good != each.bad
+    )
+    if comparison.then is not None:
+        outside += settings_changed(comparison.then.plan.parts, comparison.renderer.plan.parts)
+    return Window(tuple(steps), good, bad, changed, why_not, tuple(told), absent, outside, moved, alike)
+
+
+def _digests(
+    request: Request, good: Delivered | None, bad: Delivered | None
+) -> tuple[tuple[Moved, ...], frozenset[tuple[str, str]]]:
+    """Images that were rebuilt under their tag, and pairs of references under which the same digest ran."""
+    then, now = (_images(side) for side in (good, bad))
+    was = {reference: request.good_digest(reference) for reference in then}
+    runs = {reference: request.bad_digest(reference) for reference in now}
+    moved = tuple(
+        Moved(reference, old, new)
+        for reference in sorted(then & now)
+        if (old := was[reference]) and (new := runs[reference]) and old != new and "@" not in reference
+    )
+    alike = frozenset(
+        (one, other) for one in then for other in now if one != other and was[one] and was[one] == runs[other]
+    )
+    return moved, alike
+
+
+def _images(side: Delivered | None) -> set[str]:
+    return {str(leaf.value) for leaf in side.leaves.values() if leaf.name == "image"} if side else set()
+
+
+def _history(comparison: Comparison) -> str:
+    return next((each.why_not for each in comparison.opened if each.why_not), "")
+
+
+def _steps(comparison: Comparison, number: int) -> list[Step]:
+    one = comparison.opened[number]
+    found = []
+    after: dict[str, Entry] = dict(one.trees[1])
+    for index, step in enumerate(one.steps):
+        if index % _CHUNK == 0:
+            _warm(comparison, number, after, one.steps[index : index + _CHUNK])
+        before = _undone(after, step.before)
+        others = [_at(each, step.commit.time_s) for each in comparison.opened]
+        changed: tuple[Difference, ...] | None
+        why_not = ""
+        try:
+            changed = differences(*(comparison.delivered(_with(others, number, tree)) for tree in (before, after)))
+        except NotRenderable as error:
+            changed, why_not = None, str(error)
+        found.append(Step(step.commit, one.name, changed, why_not))
+        after = before
+    return found
+
+
+def _warm(comparison: Comparison, number: int, after: Tree, steps: Sequence[History]) -> None:
+    """Render the states of some commits side by side."""
+    states = []
+    for step in steps:
+        after = _undone(after, step.before)
+        others = [_at(each, step.commit.time_s) for each in comparison.opened]
+        states.append(_with(others, number, after))
+    comparison.renderer.warm(states)
+
+
+def _undone(tree: Mapping[str, Entry], before: Mapping[str, Entry | None]) -> dict[str, Entry]:
+    found = dict(tree)
+    for path, entry in before.items():
+        if entry is None:
+            found.pop(path, None)
+        else:
+            found[path] = entry
+    return found
+
+
+def _at(one: Opened, seconds: float) -> Tree:
+    return one.tree_at(one.at(seconds))
+
+
+def _with(trees: Sequence[Tree], number: int, tree: Tree) -> Trees:
+    return (*trees[:number], tree, *trees[number + 1 :])
+
+
+def _not_found(wanted: Wanted, things: Sequence[Thing]) -> str:
+    named = [str(thing) for thing in things if has_pods(thing)]
+    listed = ", ".join(named[:5]) or "none that makes pods"
+    return f"{wanted} is not among the {len(things)} rendered objects ({listed})"
+
+
+def release_of(comparison: Comparison) -> str | None:
+    """The release's name of a chart that nothing names, from the name of the workload that is asked about."""
+    wanted = comparison.request.wanted
+    if all(part.helm.release for part in comparison.renderer.plan.parts):
+        return None
+    try:
+        things = comparison.things(tuple(each.trees[1] for each in comparison.opened))
+    except NotRenderable:
+        return None
+    if find(things, wanted) is not None:
+        return None
+    for thing in things:
+        before, mark, after = thing.name.partition(DEFAULT_RELEASE)
+        if thing.kind.lower() == wanted.kind.lower() and mark:
+            middle = wanted.name.removeprefix(before)
+            middle = middle.removesuffix(after) if after else middle
+            if f"{before}{middle}{after}" == wanted.name and middle:
+                return middle
+    return None
+
+
+__all__ = ["Comparison", "release_of", "window", "with_release"]

@@ -1,0 +1,237 @@
+"""The sources of an application, opened: each with its history between good and bad."""
+
+import posixpath
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import msgspec
+
+from mfu_operator.adapters.git.store import Step, Store
+from mfu_operator.errors import Unreadable
+from mfu_operator.gitops.sources.plan import Plan, Source
+from mfu_operator.gitops.sources.tree import CHART, Entry, NotRenderable, Tree
+from mfu_operator.investigate.request import Request
+
+MAX_COMMITS = 1000
+"""A window of more commits is for a person to narrow."""
+
+
+@dataclass(slots=True)
+class Opened:
+    """One source.
+
+    Attributes:
+        store: None for a chart repository.
+        good: the revision (or version) where the workload was fast, `bad` where it is slow.
+        steps: the commits between, newest first.
+        trees: (good, bad).
+    """
+
+    source: Source
+    name: str
+    store: Store | None
+    good: str
+    bad: str
+    steps: list[Step]
+    trees: tuple[Tree, Tree]
+    main: bool = False
+    why_not: str = ""
+
+    def blob(self, oid: str) -> bytes | None:
+        """A file's content."""
+        return self.store.blob(oid) if self.store else None
+
+    def at(self, seconds: float) -> str:
+        """The revision recorded for a time; the good one where none is."""
+        past = [revision for revision, when in self.source.deployed if when <= seconds]
+        known = [revision for revision in past if self.store is None or revision in self._revisions()]
+        return known[-1] if known else self.good
+
+    def _revisions(self) -> set[str]:
+        return {self.good, self.bad, *(step.commit.sha for step in self.steps)}
+
+    def tree_at(self, revision: str) -> Tree:
+        """The files of a revision."""
+        if revision in (self.good, self.bad):
+            return self.trees[revision == self.bad and self.good != self.bad]
+        return self.store.tree(revision) if self.store else {CHART: Entry("chart", revision)}
+
+
+def open_all(request: Request, plan: Plan, folder: Path) -> list[Opened]:
+    """The plan's sources; the first is the one that is asked about.
+
+    Raises:
+        Unreadable: a repository or revision cannot be read.
+        NotRenderable: a source was not given.
+    """
+    stores: dict[str, Store] = {}
+
+    def store(address: str) -> Store:
+        if address not in stores:
+            inner = folder / f"source-{len(stores)}"
+            inner.mkdir()
+            stores[address] = Store(address, inner, request.env)
+        return stores[address]
+
+    main = _main(request, plan, store(request.repository))
+    return [_open(request, plan, index, main, store) for index in range(len(plan.sources))]
+
+
+def _main(request: Request, plan: Plan, store: Store) -> int:
+    """Which source the repository that is asked about is."""
+    git = [index for index, source in enumerate(plan.sources) if not source.chart]
+    ours = {same_address(request.repository), same_address(store.address() or "")}
+    exact = [index for index in git if same_address(plan.sources[index].repository) in ours]
+    free = [index for index in git if _clone(request, plan.sources[index].repository) is None]
+    found = exact or free or git
+    if not found:
+        raise NotRenderable("the application has no Git source: there is no commit to find")
+    return found[0]
+
+
+def _clone(request: Request, repository: str) -> str | None:
+    wanted = same_address(repository)
+    return next((clone for address, clone in request.clones.items() if same_address(address) == wanted), None)
+
+
+def _others(request: Request, source: Source) -> tuple[str | None, str | None]:
+    names = {same_address(source.repository), same_address(f"{source.repository}/{source.chart}"), source.ref}
+    for name, revisions in request.others.items():
+        if same_address(name) in names or name in names:
+            return revisions
+    return None, None
+
+
+def _open(request: Request, plan: Plan, index: int, main: int, store: Callable[[str], Store]) -> Opened:
+    source = plan.sources[index]
+    given = _others(request, source)
+    if source.chart:
+        return _chart(request, plan, source, given)
+    ours = {same_address(plan.sources[main].repository), same_address(store(request.repository).address() or "")}
+    alike = index == main or not source.repository or same_address(source.repository) in ours
+    address = request.repository if index == main or not source.repository else _clone(request, source.repository)
+    if address is None and alike:
+        address = request.repository
+    if address is None:
+        raise NotRenderable(
+            f"source {source.repository} is another repository: give a clone by --values {source.repository}=PATH"
+        )
+    opened = store(address)
+    first = address == request.repository
+    good, bad = (request.good, request.bad) if first else (given[0], given[1])
+    good = good or _recorded(request, plan, source, request.good) or _target(opened, source)
+    bad = bad or _recorded(request, plan, source, request.bad) or _target(opened, source)
+    shas = _dry(opened, opened.resolve(good), source), _dry(opened, opened.resolve(bad), source)
+    steps = opened.window(*shas, MAX_COMMITS + 1) if shas[0] != shas[1] else []
+    why_not = ""
+    if len(steps) > MAX_COMMITS:
+        steps, why_not = [], f"more than {MAX_COMMITS} commits lie between good and bad: narrow the window"
+    elif not opened.is_ancestor(*shas):
+        why_not = (
+            f"bad {shas[1][:12]} does not descend from good {shas[0][:12]}: an older revision was deployed, or history "
+            "was rewritten"
+        )
+    trees = opened.tree(shas[0]), opened.tree(shas[1])
+    name = source.repository or opened.address() or request.repository
+    return Opened(source, name, opened, *shas, steps, trees, index == main, why_not)
+
+
+def _dry(store: Store, sha: str, source: Source) -> str:
+    """The revision of the source that a hydrator rendered a deployed one from."""
+    if source.hydrated is None:
+        return sha
+    tree = store.tree(sha)
+    for path in (posixpath.join(source.hydrated, "hydrator.metadata"), "hydrator.metadata"):
+        entry = tree.get(posixpath.normpath(path))
+        data = store.blob(entry.oid) if entry else None
+        if data is not None:
+            try:
+                return store.resolve(str(msgspec.json.decode(data, type=_Hydrated).drySha))
+            except msgspec.DecodeError as error:
+                raise Unreadable("ManifestUnreadable", f"{path} of {sha[:12]} names no dry commit: {error}") from error
+    return sha
+
+
+class _Hydrated(msgspec.Struct):
+    """What a hydrator notes beside what it rendered."""
+
+    drySha: str  # noqa: N815 - Argo CD's spelling
+
+
+def _chart(request: Request, plan: Plan, source: Source, given: tuple[str | None, str | None]) -> Opened:
+    """A chart repository: its versions are given, recorded, or the one that is asked for."""
+    good = given[0] or _recorded(request, plan, source, request.good) or source.target
+    bad = given[1] or _recorded(request, plan, source, request.bad) or source.target
+    trees = tuple({CHART: Entry("chart", version)} for version in (good, bad))
+    return Opened(source, f"{source.repository.rstrip('/')}/{source.chart}", None, good, bad, [], (trees[0], trees[1]))
+
+
+def _recorded(request: Request, plan: Plan, source: Source, revision: str) -> str | None:
+    """What the delivery tool recorded for this source when it deployed a revision of the first one."""
+    for other in plan.sources:
+        if other is source or other.chart:
+            continue
+        for index, (sha, when) in enumerate(other.deployed):
+            if sha == revision or (len(revision) >= 7 and sha.startswith(revision)):
+                same = [mine for mine, at in source.deployed if at == when]
+                if same:
+                    return same[-1]
+                if index < len(source.deployed) and len(source.deployed) == len(other.deployed):
+                    return source.deployed[index][0]
+    return None
+
+
+def _target(store: Store, source: Source) -> str:
+    """The revision that a source follows: HEAD, branch, tag, commit, or the highest tag of a version range."""
+    target = (source.target or "HEAD").removeprefix("refs/heads/").removeprefix("refs/tags/")
+    try:
+        return store.resolve(target)
+    except Unreadable:
+        found = _highest(target, store.tags())
+        if found is None:
+            raise
+        return found
+
+
+def _highest(wanted: str, tags: Mapping[str, str]) -> str | None:
+    """The commit of the highest version that meets a range of the usual forms: `1.2.*`, `~1.2`, `^1`, `>=1.2.0`."""
+    versions = sorted((number, sha) for name, sha in tags.items() if (number := _version(name)) and "-" not in name)
+    fitting = [sha for number, sha in versions if _meets(number, wanted)]
+    return fitting[-1] if fitting else None
+
+
+def _version(name: str) -> tuple[int, int, int] | None:
+    found = re.fullmatch(r"v?(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?", name)
+    return (int(found[1]), int(found[2] or 0), int(found[3] or 0)) if found else None
+
+
+def _meets(number: tuple[int, int, int], wanted: str) -> bool:
+    for term in re.split(r"[\s,]+", wanted.strip()):
+        found = re.fullmatch(r"(>=|<=|>|<|=|~|\^)?v?(\d{1,9}|\*|x)(?:\.(\d{1,9}|\*|x))?(?:\.(\d{1,9}|\*|x))?", term)
+        if not found:
+            return False
+        parts = [int(part) for part in found.groups()[1:] if part and part.isdigit()]
+        base = (*parts, 0, 0, 0)[:3]
+        sign = found[1] or "="
+        fixed = {"=": len(parts), "~": min(len(parts), 2), "^": 1 if base[0] else 2}.get(sign)
+        if fixed is not None:
+            fits = number[:fixed] == base[:fixed] and number >= base
+        else:
+            fits = {">=": number >= base, "<=": number <= base, ">": number > base, "<": number < base}[sign]
+        if not fits:
+            return False
+    return True
+
+
+def same_address(address: str) -> str:
+    """An address in one spelling: scheme, user, `.git` and trailing slashes aside."""
+    scp = re.fullmatch(r"(?:[\w.-]+@)?([\w.-]+):(?!//)([^\\]+)", address)
+    text = f"//{scp[1]}/{scp[2]}" if scp and "/" not in scp[1] and not Path(address).exists() else address
+    parts = urlsplit(text)
+    host = parts.netloc.rpartition("@")[2].lower()
+    if not host:
+        return str(Path(parts.path).resolve()) if parts.path else ""
+    return f"{host}/{parts.path.strip('/').removesuffix('.git')}".rstrip("/")

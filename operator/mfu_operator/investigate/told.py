@@ -1,0 +1,66 @@
+"""An offered proposal as the command's answer tells it, and as the operator pushes it."""
+
+from mfu_operator.errors import Unreadable
+from mfu_operator.gitops.blame.answer import Also, Base, ProposalRow, Remaining, shortened
+from mfu_operator.gitops.rendered.difference import rows
+from mfu_operator.investigate.propose import Offer
+from mfu_operator.model.investigation import Undoing
+from mfu_operator.model.proposal import Edit, ProposalKind
+
+MOST = 50
+"""Sentences of one kind that the operator is told."""
+
+
+def row(offer: Offer) -> ProposalRow:
+    """The proposal of the command's answer."""
+    desk, candidate = offer.desk, offer.candidate
+    store = desk.store
+    also = {(each.object, each.field): Also(object=each.object, field=each.field)
+            for _, each in candidate.others.changed}  # fmt: skip
+    return ProposalRow(
+        kind=candidate.kind,
+        base=Base(repository=desk.one.name, branch=desk.branch, sha=desk.head),
+        diff=store.diff(store.resolve_tree(desk.head), candidate.tree),
+        files=tuple(sorted(candidate.files)),
+        remaining=tuple(
+            Remaining(
+                object=each.object,
+                field=each.field,
+                known_good=shortened(each.before),
+                after_proposal=shortened(each.after),
+            )
+            for each in rows(candidate.remaining)
+        ),
+        also_changes=tuple(also[key] for key in sorted(also)),
+        conflicts=offer.conflicts,
+    )
+
+
+def undoing(offer: Offer) -> Undoing:
+    """The proposal as the operator makes it.
+
+    Raises:
+        Unreadable(RepositoryUnreadable): a file that it changes is no text.
+    """
+    candidate = offer.candidate
+    kind = ProposalKind(candidate.kind)
+    edits = () if kind is ProposalKind.REVERT else tuple(_edit(offer, path) for path in sorted(candidate.files))
+    also = [f"{folder}: {each}" if folder else str(each) for folder, each in candidate.others.changed]
+    return Undoing(
+        kind=kind,
+        base=offer.desk.head,
+        edits=edits,
+        remaining=tuple(str(each) for each in candidate.remaining[:MOST]),
+        also=tuple(also[:MOST]),
+        remark=offer.remark,
+    )
+
+
+def _edit(offer: Offer, path: str) -> Edit:
+    entry = offer.desk.trees[offer.desk.number].get(path)
+    before = offer.desk.one.blob(entry.oid) if entry is not None else None
+    try:
+        was, now = (data.decode() if data is not None else None for data in (before, offer.candidate.files[path]))
+    except UnicodeDecodeError as error:
+        raise Unreadable("RepositoryUnreadable", f"{path} is not text in UTF-8: {error}") from error
+    return Edit(path, was, now)
