@@ -6,7 +6,7 @@ INSTALLED := $(VENV)/.installed
 export PYTHONPATH := $(CURDIR)/operator:$(CURDIR)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-down test lint unit e2e generate lock clean cluster-up cluster-down accuracy bench bench-fleet damage detection-figures
+.PHONY: help demo demo-down test fmt lint unit faults soak e2e e2e-torch generate lock clean cluster-up cluster-down accuracy accuracy-real page bench bench-fleet damage detection-figures mutation bench-ranks
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,6 +29,10 @@ test: lint ## All tests, the end-to-end ones on the real cluster included
 	@$(BIN)/python -m tests.prepare
 	@$(BIN)/python -m tests.run
 
+fmt: $(INSTALLED) ## Format the code and sort its imports
+	@$(BIN)/ruff check --quiet --fix .
+	@$(BIN)/ruff format --quiet .
+
 lint: $(INSTALLED) ## ruff, mypy --strict, the layers
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -36,16 +40,30 @@ lint: $(INSTALLED) ## ruff, mypy --strict, the layers
 	@$(BIN)/lint-imports --no-logo >/dev/null || $(BIN)/lint-imports
 
 unit: $(INSTALLED) ## The tests that need no cluster
-	@$(BIN)/python -m pytest -q -n auto -m "not cluster"
+	@$(BIN)/python -m pytest -q -n auto -m "not cluster and not faults and not torch and not browser"
+
+faults: $(INSTALLED) ## The operator under crashes, clocks, tampering, upgrades and missing rights, with a table (minutes)
+	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup tests/faults
+
+e2e-torch: $(INSTALLED) ## Captures of real PyTorch jobs on the CPU: ways, faults, overhead, frameworks, with a table (minutes)
+	@$(BIN)/python -m pytest -q -m torch tests/live
+
+soak: $(INSTALLED) ## Thousands of incidents with churn, the clock as fast as it goes: what is held at the end (ten minutes)
+	@$(BIN)/python -m tests.faults.soak
 
 e2e: $(INSTALLED) ## The tests on the real cluster
 	@$(BIN)/python -m tests.prepare
 	@$(BIN)/python -m pytest -q -m cluster
 
-generate: $(INSTALLED) ## Write what is derived from other files (the copies of the CRD and of the GPU peaks, a picture)
+generate: $(INSTALLED) ## Write what is derived from other files (the copies of the CRD and of the GPU peaks, a picture, FACTS.md)
 	@cp crds/trainingbaseline.yaml charts/mfu-operator/crds/trainingbaseline.yaml
 	@cp operator/mfu_probe/gpu_peaks.tsv operator/mfu_operator/detect/gpu_peaks.tsv
 	@$(BIN)/python -m tests.docs.picture
+	@$(BIN)/python -m tests.docs.facts_page
+
+.PHONY: renderers
+renderers: $(INSTALLED) ## Compile kustomize and helm for the operator's image (minutes the first time)
+	@$(BIN)/python -m tests.cluster.renderers
 
 lock: $(INSTALLED) ## Pin the Python packages again, with hashes
 	@$(BIN)/python -m piptools compile -q --generate-hashes --no-annotate --no-header --allow-unsafe --strip-extras --no-emit-index-url --no-emit-find-links -o operator/requirements.lock pyproject.toml
@@ -60,14 +78,28 @@ cluster-down: $(INSTALLED) ## Take the cluster down
 accuracy: $(INSTALLED) ## The diagnosis' confusion matrix on synthetic traces with known causes
 	@$(BIN)/python -m tests.accuracy
 
+accuracy-real: $(INSTALLED) ## Verdicts on real traces: as recorded, changed, recorded badly (minutes)
+	@$(BIN)/python -m tests.accuracy.real
+
+page: $(INSTALLED) ## Look at the page of `analyze -o html` in Debian's Chromium (root, a minute)
+	@$(BIN)/python -m pytest -q -m browser tests/browser
+
 damage: $(INSTALLED) ## Every trace in tests/data damaged 50 times in every way (about an hour)
 	@$(BIN)/python -m tests.damage
+
+SEED ?= 0
+MUTANTS ?= 300
+mutation: $(INSTALLED) ## Small changes of the decision core, drawn by SEED: would a test notice? (about an hour)
+	@$(BIN)/python -m tests.mutation --seed $(SEED) --mutants $(MUTANTS)
 
 bench: $(INSTALLED) ## Trace analysis, timed beside its peers
 	@$(BIN)/python -m tests.bench.analyze
 
 bench-fleet: $(INSTALLED) ## Ten thousand baselines on a real API server and a real Prometheus: cost, speed, restart
 	@$(BIN)/python -m tests.bench.fleet
+
+bench-ranks: $(INSTALLED) ## One coordinator against 64 simulated ranks: time and memory
+	@$(BIN)/python -m tests.bench.ranks
 
 .venv-otava/.installed: $(INSTALLED) tests/detection/otava.lock
 	@$(PYTHON) -m venv .venv-otava

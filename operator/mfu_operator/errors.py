@@ -3,12 +3,15 @@
     MfuError
     ├── Wait        a fact is not there yet; ask again at the next tick, nothing failed
     ├── Retry       the world failed; repeat with back-off
+    ├── Conflict    somebody else wrote since it was read; read it again and begin anew
     ├── Stall       this spec can never work; wait for a person to change it
     ├── AskPerson   the operator could go on, and must not without a person
     └── Unreadable  a trace or an answer that cannot be read; another one may be
 
 Each carries a documented `reason` (CamelCase, a condition's reason) and a message that says what to do.
 They become conditions in one place: `reconcile/conclude.py`.
+
+    Abandoned   none of these: the replica may not act any more, and nothing is to be said of the tick
 """
 
 
@@ -42,6 +45,10 @@ class Retry(MfuError):
     """The world failed; repeat with back-off."""
 
 
+class Conflict(MfuError):
+    """Somebody else wrote since it was read; read it again and begin anew."""
+
+
 class Stall(MfuError):
     """This spec can never work as it is; wait for its next generation."""
 
@@ -52,3 +59,7 @@ class AskPerson(MfuError):
 
 class Unreadable(MfuError):
     """A trace, a file or an answer cannot be read."""
+
+
+class Abandoned(Exception):
+    """This replica may not act (any more): the tick is given up, and nothing more is done or written."""

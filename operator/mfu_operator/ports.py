@@ -1,17 +1,33 @@
 """What the operator needs from the world. One contract suite per port (tests/contracts) runs against every adapter
 and its double. Every method may raise `Retry` (the world failed) and `Stall` (it refused for good)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
+from mfu_operator.api.bound_address import Bound
 from mfu_operator.errors import MfuError
 from mfu_operator.model.baseline import ApplicationRef, MetricsSource, WorkloadRef
-from mfu_operator.model.commit import Commit, Source
+from mfu_operator.model.commit import Source
 from mfu_operator.model.condition import Event
+from mfu_operator.model.investigation import Findings, Question
 from mfu_operator.model.proposal import Proposal, PullRequest
-from mfu_operator.model.series import Reading
+from mfu_operator.model.series import HardwareReading, Reading
+from mfu_operator.model.vitals import Vitals
 from mfu_operator.model.workload import PodEndpoint, ProfilingJob, Workload
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def effect(method: Method) -> Method:
+    """Mark a method of a port after which the world is another one: "may I act" is asked immediately before it."""
+    method.is_effect = True  # type: ignore[attr-defined]
+    return method
+
+
+def is_effect(port: type, name: str) -> bool:
+    """Whether a port's method of this name is an effect."""
+    return getattr(getattr(port, name, None), "is_effect", False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +35,8 @@ class Credentials:
     """A token, or a user and a password. Never shown: not in repr, logs, URLs or argument lists.
 
     ca is the authority that the other side's certificate is checked against, certificate and private_key are our own
-    (PEM texts, all for TLS). None: not given.
+    (PEM texts, all for TLS). None: not given. `bound` are the Secrets that they come from; none where they are the
+    operator's own or a person's.
     """
 
     username: str | None = field(default=None, repr=False)
@@ -27,6 +44,12 @@ class Credentials:
     ca: str | None = field(default=None, repr=False)
     certificate: str | None = field(default=None, repr=False)
     private_key: str | None = field(default=None, repr=False)
+    bound: tuple[Bound, ...] = ()
+
+    def require(self, url: str) -> None:
+        """Raise Stall(CredentialsUnbound) unless every Secret that they come from may be sent to the URL."""
+        for each in self.bound:
+            each.require(url)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +57,7 @@ class SecretUse:
     """What a Secret is read for.
 
     Args:
-        keys: those that are read, and no others.
+        keys: those that are read, and no others beside `address`, which says where they may be sent.
         wanted: what a person has to put into it, in words.
         types: the types of Secrets that are made for this use.
     """
@@ -59,15 +82,36 @@ MOST_POINTS = 10_000
 
 
 class Metrics(Protocol):
-    """A source of readings for many jobs at once."""
+    """A source of readings for many jobs at once. Every method but `absence` asks a bounded number of queries for all
+    jobs together."""
+
+    @property
+    def measures_hardware(self) -> bool:
+        """Whether `hardware` can tell anything: a pod's page does not show the GPUs."""
 
     def latest(self, workloads: Sequence[WorkloadRef], now_s: float) -> Mapping[WorkloadRef, tuple[Reading, ...]]:
-        """Readings of now, absent keys where the source has none. A bounded number of queries for all together."""
+        """Readings of now, absent keys where the source has none."""
 
     def history(
         self, workloads: Sequence[WorkloadRef], start_s: float, end_s: float, step_s: float
     ) -> Mapping[WorkloadRef, tuple[Reading, ...]]:
-        """Readings of a span, oldest first: what refills the memory after a restart."""
+        """Readings of a span, oldest first: what refills the memory after a restart. None where it keeps no history."""
+
+    def hardware(
+        self, workloads: Sequence[WorkloadRef], now_s: float
+    ) -> Mapping[WorkloadRef, tuple[HardwareReading, ...]]:
+        """The GPUs of each workload, absent keys where nothing is known of them."""
+
+    def vitals(self, workloads: Sequence[WorkloadRef], now_s: float) -> Mapping[WorkloadRef, Vitals]:
+        """Memory and streaks of each workload now, absent keys where nothing is known of them."""
+
+    def vitals_history(
+        self, workloads: Sequence[WorkloadRef], start_s: float, end_s: float, step_s: float
+    ) -> Mapping[WorkloadRef, tuple[Vitals, ...]]:
+        """The least memory of each step of a span, oldest first."""
+
+    def absence(self, workload: WorkloadRef) -> MfuError | None:
+        """Why the last `latest` had nothing, or not all, of a workload; None where nothing was in the way."""
 
 
 class MetricsSources(Protocol):
@@ -75,6 +119,16 @@ class MetricsSources(Protocol):
 
     def open(self, source: MetricsSource, credentials: Credentials | None) -> Metrics:
         """A source; the same one for equal arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectVersion:
+    """One version of one TrainingBaseline: what a write to it rests on."""
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
 
 
 class Cluster(Protocol):
@@ -90,24 +144,34 @@ class Cluster(Protocol):
     def profiling_job(self, namespace: str, name: str) -> ProfilingJob | None:
         """A profiling Job as it stands."""
 
+    @effect
     def ensure_job(self, manifest: Mapping[str, Any]) -> None:
         """Create the Job unless one of its name exists."""
 
     def secret(self, namespace: str, name: str, use: SecretUse) -> Mapping[str, str]:
-        """Those of the use's keys that one Secret has, decoded; read when needed and not kept.
+        """Those of the use's keys and of `address` that one Secret has, decoded; read when needed and not kept.
 
-        Raises Stall(CredentialsMissing) where absent, Stall(CredentialsUnfit) where it was not made for this use or a
-        key holds no text.
+        Raises Stall(CredentialsMissing) where absent, Stall(CredentialsUnbound) where it is not labelled as
+        credentials, Stall(CredentialsUnfit) where it was not made for this use or a key holds no text.
         """
 
-    def exists(self, namespace: str, name: str, uid: str) -> bool:
-        """Whether there still is this TrainingBaseline."""
+    def baseline(self, namespace: str, name: str) -> Mapping[str, Any] | None:
+        """A TrainingBaseline as it is stored, None where there is none of this name."""
 
-    def write_status(self, namespace: str, name: str, changes: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """Merge changes into a TrainingBaseline's status; the object as it is stored then, None where it is gone."""
+    @effect
+    def write_status(self, read: ObjectVersion, changes: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """Merge changes into a TrainingBaseline's status; the object as it is stored then, None where it is gone.
 
-    def post(self, regarding: Mapping[str, Any], event: Event) -> None:
-        """Post an Event on an object (apiVersion, kind, namespace, name, uid)."""
+        Raises Conflict(ObjectChanged) where what is stored is no longer the version that was read.
+        """
+
+    @effect
+    def remove_annotation(self, read: ObjectVersion, name: str, value: str) -> None:
+        """Remove an annotation from a TrainingBaseline, unless it has another value by now, or the object is gone."""
+
+    @effect
+    def post(self, regarding: Mapping[str, Any], event: Event, name: str) -> None:
+        """Post an Event on an object (apiVersion, kind, namespace, name, uid) unless there is one of this name."""
 
 
 class Delivery(Protocol):
@@ -116,15 +180,19 @@ class Delivery(Protocol):
     def application_of(self, workload: Workload) -> ApplicationRef | None:
         """The application that deploys the workload, by the marks the tool leaves on it; None: not this tool's."""
 
-    def source(self, application: ApplicationRef, workload: Workload) -> Source:
-        """Where the workload's configuration comes from and which revisions were deployed when."""
+    def source(self, application: ApplicationRef, ref: WorkloadRef, workload: Workload) -> Source:
+        """Where the workload's configuration comes from and which revisions were deployed when.
+
+        Raises Stall(NotDeployedByApplication) where the application does not deploy this workload, or not here.
+        """
 
 
 class Repository(Protocol):
     """The Git repository of a source, through a short-lived clone."""
 
-    def commits(self, source: Source, good: str, bad: str, credentials: Credentials | None) -> tuple[Commit, ...]:
-        """The commits after `good` up to `bad` on the branch's first-parent line, newest first, with their changes.
+    def investigate(self, question: Question, credentials: Credentials | None) -> Findings:
+        """Which of the commits after `good` up to `bad` on the branch's first-parent line did it, by what each changed
+        of what the workload gets; and what undoes it, rendered too.
 
         Raises AskPerson(HistoryRewritten) where `good` is no ancestor of `bad`.
         """
@@ -136,10 +204,12 @@ class Repository(Protocol):
         already.
         """
 
+    @effect
     def ensure_branch(self, source: Source, proposal: Proposal, credentials: Credentials | None) -> str:
         """Push the proposal's branch with its one commit; returns the head's sha. The same branch twice is one branch.
 
-        Raises AskPerson(BranchTouched) where a person pushed to it.
+        Raises AskPerson(BranchTouched) where it holds anything else than this proposal's commit on the base: a person
+        added to it or amended it, or it was pushed for another proposal.
         """
 
 
@@ -149,8 +219,12 @@ class Forge(Protocol):
     def find(self, branch: str) -> PullRequest | None:
         """The pull request from `branch`, open or not, the newest first."""
 
+    @effect
     def ensure(self, proposal: Proposal) -> PullRequest:
         """Open the pull request unless there is one from its branch (open or closed)."""
 
     def get(self, number: int) -> PullRequest:
         """The pull request by number."""
+
+    def commit_message(self, sha: str) -> str | None:
+        """The message of a commit, that of a deleted branch's too; None where there is no such commit."""

@@ -5,8 +5,10 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from ipaddress import ip_network
 
 from mfu_operator.errors import Stall
+from mfu_operator.profiling.privileges import Privilege
 
 LAST_PORT = 65535
 
@@ -23,10 +25,19 @@ class Settings:
     metric_labels: Mapping[str, str] = field(default_factory=dict)
     profiler_image: str | None = None
     namespace: str = "mfu-system"
+    lease: str = "mfu-operator"
+    installation: str | None = None
+    egress_hosts: tuple[str, ...] = ()
+    egress_refused: tuple[str, ...] = ()
+    laboratory: bool = False
+    admission_policy: str | None = None
+    accept_unguarded: bool = False
     watch_namespaces: tuple[str, ...] = ()
     pod_name: str = "mfu-operator"
     runbook_base_url: str | None = None
     priority_class: str | None = None
+    priority_classes: tuple[str, ...] = ()
+    profiling_permits: Mapping[str, frozenset[Privilege]] = field(default_factory=dict)
     sweep_interval_s: float = 30.0
     reconcile_interval_s: float = 15.0
     listen_address: str = "0.0.0.0"  # in a pod: the kubelet and Prometheus come from elsewhere
@@ -51,16 +62,67 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         metric_labels=_pairs(env, "MFU_METRIC_LABELS"),
         profiler_image=env.get("MFU_PROFILER_IMAGE") or None,
         namespace=env.get("MFU_NAMESPACE") or defaults.namespace,
-        watch_namespaces=tuple(name.strip() for name in env.get("MFU_WATCH_NAMESPACES", "").split(",") if name.strip()),
+        lease=env.get("MFU_LEASE") or defaults.lease,
+        installation=_label(env, "MFU_INSTALLATION"),
+        egress_hosts=_list(env, "MFU_EGRESS_HOSTS"),
+        egress_refused=_networks(env, "MFU_EGRESS_REFUSED"),
+        laboratory=_switch(env, "MFU_LABORATORY"),
+        admission_policy=env.get("MFU_ADMISSION_POLICY") or None,
+        accept_unguarded=_switch(env, "MFU_ACCEPT_UNGUARDED"),
+        watch_namespaces=_list(env, "MFU_WATCH_NAMESPACES"),
         pod_name=env.get("MFU_POD_NAME") or defaults.pod_name,
         runbook_base_url=env.get("MFU_RUNBOOK_BASE_URL") or None,
         priority_class=env.get("MFU_PRIORITY_CLASS") or None,
+        priority_classes=_list(env, "MFU_PROFILING_PRIORITY_CLASSES"),
+        profiling_permits=_permits(env, "MFU_PROFILING_PERMITS"),
         sweep_interval_s=_positive(env, "MFU_SWEEP_INTERVAL", defaults.sweep_interval_s),
         reconcile_interval_s=_positive(env, "MFU_RECONCILE_INTERVAL", defaults.reconcile_interval_s),
         listen_address=env.get("MFU_LISTEN_ADDRESS") or defaults.listen_address,
         health_port=_port(env, "MFU_HEALTH_PORT", defaults.health_port),
         metrics_port=_port(env, "MFU_METRICS_PORT", defaults.metrics_port),
     )
+
+
+def _label(env: Mapping[str, str], name: str) -> str | None:
+    text = env.get(name, "")
+    if text and not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,61}[A-Za-z0-9])?", text):
+        raise Stall(
+            "InvalidSetting",
+            f"{name}={text!r}: write at most 63 letters, digits, dots and dashes, for example eu-west-1",
+        )
+    return text or None
+
+
+def _list(env: Mapping[str, str], name: str) -> tuple[str, ...]:
+    return tuple(each.strip() for each in env.get(name, "").split(",") if each.strip())
+
+
+def _networks(env: Mapping[str, str], name: str) -> tuple[str, ...]:
+    networks = _list(env, name)
+    for each in networks:
+        try:
+            ip_network(each, strict=False)
+        except ValueError:
+            raise Stall("InvalidSetting", f"{name}: {each!r} is no network; write one like 10.0.0.0/24") from None
+    return networks
+
+
+def _permits(env: Mapping[str, str], name: str) -> Mapping[str, frozenset[Privilege]]:
+    """namespace=privilege+privilege, separated by commas."""
+    try:
+        return {
+            namespace: frozenset(Privilege(word) for word in words.split("+"))
+            for namespace, words in _pairs(env, name).items()
+        }
+    except ValueError as error:
+        raise Stall("InvalidSetting", f"{name}: {error}; the privileges are {', '.join(Privilege)}") from None
+
+
+def _switch(env: Mapping[str, str], name: str) -> bool:
+    text = env.get(name) or "false"
+    if text not in ("true", "false"):
+        raise Stall("InvalidSetting", f"{name}={text!r}: write true or false")
+    return text == "true"
 
 
 def _positive(env: Mapping[str, str], name: str, default: float) -> float:

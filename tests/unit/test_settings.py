@@ -3,6 +3,7 @@
 import pytest
 
 from mfu_operator.errors import Stall
+from mfu_operator.profiling.privileges import Privilege
 from mfu_operator.settings import Settings, from_environment
 
 
@@ -28,6 +29,15 @@ def test_every_variable_is_read() -> None:
             "MFU_METRIC_LABELS": "pod=exported_pod",
             "MFU_PROFILER_IMAGE": "profiler:1",
             "MFU_NAMESPACE": "mfu",
+            "MFU_LEASE": "prod-mfu-operator",
+            "MFU_INSTALLATION": "eu-west-1",
+            "MFU_EGRESS_HOSTS": "git.example.org,*.corp.example",
+            "MFU_EGRESS_REFUSED": "10.9.0.0/24",
+            "MFU_LABORATORY": "true",
+            "MFU_ADMISSION_POLICY": "mfu-system-mfu-operator-authority",
+            "MFU_ACCEPT_UNGUARDED": "true",
+            "MFU_PROFILING_PRIORITY_CLASSES": "low, lower",
+            "MFU_PROFILING_PERMITS": "team-a=hostPath+capabilities,team-b=privileged",
             "MFU_WATCH_NAMESPACES": "team-a, team-b,",
             "MFU_POD_NAME": "mfu-operator-x",
             "MFU_RUNBOOK_BASE_URL": "https://runbooks.example/",
@@ -48,6 +58,18 @@ def test_every_variable_is_read() -> None:
         metric_labels={"pod": "exported_pod"},
         profiler_image="profiler:1",
         namespace="mfu",
+        lease="prod-mfu-operator",
+        installation="eu-west-1",
+        egress_hosts=("git.example.org", "*.corp.example"),
+        egress_refused=("10.9.0.0/24",),
+        laboratory=True,
+        admission_policy="mfu-system-mfu-operator-authority",
+        accept_unguarded=True,
+        priority_classes=("low", "lower"),
+        profiling_permits={
+            "team-a": frozenset({Privilege.HOST_PATH, Privilege.CAPABILITIES}),
+            "team-b": frozenset({Privilege.PRIVILEGED}),
+        },
         watch_namespaces=("team-a", "team-b"),
         pod_name="mfu-operator-x",
         runbook_base_url="https://runbooks.example/",
@@ -93,3 +115,20 @@ def test_the_process_environment_is_what_is_read_by_default(monkeypatch: pytest.
 def test_names_that_are_no_pairs_are_refused(text: str) -> None:
     with pytest.raises(Stall, match="key=value"):
         from_environment({"MFU_METRIC_NAMES": text})
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("MFU_EGRESS_REFUSED", "10.0.0.0/40"),
+        ("MFU_LABORATORY", "yes"),
+        ("MFU_ACCEPT_UNGUARDED", "yes"),
+        ("MFU_PROFILING_PERMITS", "team-a=everything"),
+        ("MFU_INSTALLATION", "a b"),
+    ],
+)
+def test_a_setting_of_where_the_operator_may_go_is_checked(name: str, text: str) -> None:
+    with pytest.raises(Stall) as raised:
+        from_environment({name: text})
+    assert raised.value.reason == "InvalidSetting"
+    assert name in raised.value.message

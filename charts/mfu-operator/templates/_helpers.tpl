@@ -58,3 +58,34 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- join "," $pairs -}}
 {{- end -}}
+
+{{/* namespace=privilege+privilege, separated by commas. */}}
+{{- define "mfu.permits" -}}
+{{- $permits := list -}}
+{{- range $namespace, $privileges := . -}}
+{{- if $privileges -}}
+{{- $permits = append $permits (printf "%s=%s" $namespace (join "+" $privileges)) -}}
+{{- end -}}
+{{- end -}}
+{{- join "," $permits -}}
+{{- end -}}
+
+{{/* A CEL list of the namespaces that a privilege is permitted in: (dict "permit" … "privilege" …). */}}
+{{- define "mfu.permittedIn" -}}
+{{- $namespaces := list -}}
+{{- range $namespace, $privileges := .permit -}}
+{{- if has $.privilege $privileges -}}
+{{- $namespaces = append $namespaces (printf "'%s'" $namespace) -}}
+{{- end -}}
+{{- end -}}
+[{{ join ", " $namespaces }}]
+{{- end -}}
+
+{{/* A CEL list of texts. */}}
+{{- define "mfu.celList" -}}
+{{- $texts := list -}}
+{{- range . -}}
+{{- $texts = append $texts (printf "'%s'" .) -}}
+{{- end -}}
+[{{ join ", " $texts }}]
+{{- end -}}

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_ty
 
 from mfu_operator.api import quantities
 from mfu_operator.errors import Unreadable
+from mfu_operator.model.fact import Facts
 
 T = TypeVar("T")
 
@@ -36,6 +37,14 @@ TIMES = frozenset({"time_s", "onset_s", "last_usable_s", "last_transition_time"}
 
 SECONDS_ONLY = frozenset({"last_transition_time"})
 """Times that Kubernetes itself keeps in whole seconds."""
+
+
+class UnreadableField(Unreadable):
+    """A field that cannot be read, by its path ("status.history[0].id")."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__("StatusUnreadable", f"{path} {problem}; a newer operator or a person wrote it")
+        self.path = path
 
 
 class Codec(NamedTuple):
@@ -70,7 +79,7 @@ def decode(kind: type[T], values: object, path: str) -> T:
     """The dataclass `kind` of a plain dict. Keys that it does not know are not its business.
 
     Raises:
-        Unreadable: (StatusUnreadable) naming the field.
+        UnreadableField: (StatusUnreadable) naming the field.
     """
     if not isinstance(values, Mapping):
         raise _unreadable(path, f"is {values!r} where fields are expected")
@@ -122,7 +131,7 @@ def _content(member: _Member, values: Mapping[str, Any], path: str) -> Any:
 
 
 def _is_absent(content: object) -> bool:
-    return content is None or (isinstance(content, tuple | Mapping) and not content)
+    return content is None or (isinstance(content, tuple | Mapping | Facts) and not content)
 
 
 def _codec(hint: Any, name: str) -> Codec:
@@ -140,6 +149,9 @@ def _of_type(hint: Any, number: Codec) -> Codec:
         return _REASONED if Ellipsis not in arguments else _sequence(_of_type(arguments[0], number))
     if origin is Mapping:
         return _mapping(_of_type(arguments[1], number))
+    if hint is Facts:
+        named = _mapping(_SCALAR)
+        return Codec(lambda value: named.encode(value.named), lambda value, path: Facts(named.decode(value, path)))
     if is_dataclass(hint) and isinstance(hint, type):
         return Codec(encode, lambda values, path: decode(hint, values, path))
     if isinstance(hint, type) and issubclass(hint, StrEnum):
@@ -183,7 +195,7 @@ def _read_as(kind: type | UnionType, convert: Callable[[Any], Any], expected: st
             raise _unreadable(path, f"is {value!r} where {expected} is expected")
         try:
             return convert(value)
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:
             raise _unreadable(path, str(error)) from error
 
     return read
@@ -205,8 +217,8 @@ def _pair(value: Any, path: str) -> tuple[str, str]:
     return str(value.get("reason", "")), str(value.get("message", ""))
 
 
-def _unreadable(path: str, problem: str) -> Unreadable:
-    return Unreadable("StatusUnreadable", f"{path} {problem}; a newer operator or a person wrote it")
+def _unreadable(path: str, problem: str) -> UnreadableField:
+    return UnreadableField(path, problem)
 
 
 _NUMBER = Codec(lambda value: _finite(float(value)), _read_as(int | float, float, "a number"))

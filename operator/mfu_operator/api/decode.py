@@ -29,6 +29,8 @@ from mfu_operator.model.baseline import (
     Watch,
     WorkloadRef,
 )
+from mfu_operator.model.git_ref import is_branch
+from mfu_operator.model.web_address import flaw, path_flaw
 
 T = TypeVar("T")
 
@@ -45,6 +47,12 @@ MOST_MFU = 1.5
 """Above it a number is taken for a percentage."""
 
 LAST_PORT = 65535
+LONGEST_DEADLINE_S = 4 * 3600.0
+"""A profiling Job holds what its run holds: it waits for a node, warms up and records a few steps within this."""
+
+MOST_RANKS = 64
+"""Of a running job that one capture asks."""
+
 MIN_STEPS = 5
 """Of which three are interior: fewer captured steps give no account."""
 
@@ -84,9 +92,16 @@ def _workload(section: Section, namespace: str) -> WorkloadRef:
         api_version=section.required("apiVersion"),
         kind=section.required("kind"),
         namespace=namespace,
-        name=section.required("name"),
+        name=_name(section),
         container=section.text("container"),
     )
+
+
+def _name(section: Section) -> str:
+    name = section.required("name")
+    if not re.fullmatch(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?", name):
+        section.refuse("name", f"is {name!r}; write the object's name: small letters, digits, dots and dashes")
+    return name
 
 
 def _comparable(section: Section) -> Comparable:
@@ -214,13 +229,30 @@ def _profiling(section: Section) -> Profiling:
         mode=_or(section.choice("mode", ProfilingMode), default.mode),
         steps=steps,
         warmup_steps=_or(section.tally("warmupSteps"), default.warmup_steps),
-        deadline_s=_or(section.duration_s("deadline"), default.deadline_s),
+        deadline_s=_deadline_s(section, default.deadline_s),
         image=section.text("image"),
         command=section.texts("command"),
         env=section.text_map("env"),
         writable_volumes=section.texts("writableVolumes"),
         priority_class=section.text("priorityClassName"),
+        ranks=_ranks(section),
+        capture_secret=_secret(section.section("capture")),
+        queue=section.text("queue"),
     )
+
+
+def _ranks(section: Section) -> int | None:
+    ranks = section.count("ranks")
+    if ranks is not None and ranks > MOST_RANKS:
+        section.refuse("ranks", f"is {ranks}; write at most {MOST_RANKS}, or remove it: one rank of each node is asked")
+    return ranks
+
+
+def _deadline_s(section: Section, default_s: float) -> float:
+    deadline_s = _or(section.duration_s("deadline"), default_s)
+    if not 1 <= deadline_s <= LONGEST_DEADLINE_S:
+        section.refuse("deadline", f"is {deadline_s:g} s; write at least 1s and at most {LONGEST_DEADLINE_S / 3600:g}h")
+    return deadline_s
 
 
 def _remediation(section: Section) -> Remediation:
@@ -237,7 +269,7 @@ def _remediation(section: Section) -> Remediation:
         forge_address=_address(forge, "address"),
         secret=secret,
         repository=_repository(section),
-        branch=section.text("branch"),
+        branch=_branch(section),
         path=_path(section),
         cool_down_s=_or(section.duration_s("coolDown"), default.cool_down_s),
     )
@@ -255,15 +287,13 @@ def _secret(section: Section, name: str = "secretRef") -> SecretRef | None:
 
 
 def _address(section: Section, name: str) -> str | None:
-    """An http(s) base address without credentials in it: those belong into a Secret."""
+    """An http(s) base address without credentials, query and fragment."""
     address = section.text(name)
     if address is None:
         return None
-    parts = urlsplit(address)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        section.refuse(name, "is no web address; write it with its scheme, like https://prometheus.example:9090")
-    if parts.username or parts.password:
-        section.refuse(name, "holds credentials; put them into the Secret that secretRef names")
+    problem = flaw(address)
+    if problem is not None:
+        section.refuse(name, problem)
     return address.rstrip("/")
 
 
@@ -271,7 +301,17 @@ def _repository(section: Section) -> str | None:
     repository = section.text("repository")
     if repository and repository.startswith(("http://", "https://")) and "@" in urlsplit(repository).netloc:
         section.refuse("repository", "holds credentials; put them into the Secret that forge.secretRef names")
+    problem = path_flaw(repository) if repository else None
+    if problem is not None:
+        section.refuse("repository", problem)
     return repository
+
+
+def _branch(section: Section) -> str | None:
+    branch = section.text("branch")
+    if branch is not None and branch != "HEAD" and not is_branch(branch):
+        section.refuse("branch", f"is {branch!r}, which Git does not take for a branch; write its name, like main")
+    return branch
 
 
 def _path(section: Section) -> str | None:

@@ -21,6 +21,16 @@ BASELINE_LABEL = f"{GROUP}/baseline"
 INCIDENT_LABEL = f"{GROUP}/incident"
 """On a profiling Job and its pod: the incident (or the healthy profile) that it explains."""
 
+CREDENTIALS_LABEL = f"{GROUP}/credentials"
+"""On a Secret, "true": TrainingBaselines may name it. Its key `address` says where its other keys may be sent."""
+
+GUARDED_ANNOTATION = f"{GROUP}/guarded"
+"""On a TrainingBaseline that is older than the admission policy: the uid of the policy's binding that saw it since."""
+
+RESET_ANNOTATION = f"{GROUP}/reset"
+CLOSE_ANNOTATION = f"{GROUP}/close"
+"""What a person asks of a TrainingBaseline by command. The operator takes note of it and removes it (api/requests)."""
+
 MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"
 MANAGER = "mfu-operator"
 """The value of MANAGED_BY_LABEL on everything the operator creates, and the reporting component of its Events."""

@@ -1,4 +1,4 @@
-"""A TrainingBaseline's status ↔ Status.
+"""A TrainingBaseline's status ↔ Status. What of it cannot be read is set aside (api/salvage).
 
 `decode(encode(status)) == status` for every status within these bounds; beyond them encode gives way, here and nowhere
 else:
@@ -7,10 +7,9 @@ else:
 - an account's nanoseconds are rounded to whole ones, and its parts still sum to its step;
 - a judgement's numbers are rounded to six digits: it is made anew at every tick;
 - prose is cut (LIMITS; PAST_LIMITS for incidents of the past, which also lose diff and kernels), names never are;
-- of the past, the latest HISTORY incidents and PREVIOUS baselines are kept, and the latest PICTURES;
-  one beyond PICTURE_CHARACTERS is none, for half a picture is no document.
+- of the past, the latest HISTORY incidents and PREVIOUS baselines are kept.
 
-So a status stays below 120 KB whatever a trace or a person wrote. `summary` is written for people and never read back.
+So a status stays below 100 KB whatever a trace or a person wrote. `summary` is written for people and never read back.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,10 +18,15 @@ from math import fsum
 from typing import Any, TypeVar
 
 from mfu_operator.api import codec
+from mfu_operator.api.merge_patch import merge_patch, merged
+from mfu_operator.api.salvage import decode, salvage
 from mfu_operator.api.summary import summary
+from mfu_operator.model import facts
 from mfu_operator.model.account import StepAccount
 from mfu_operator.model.incident import Incident, ProfileFact, Status
 from mfu_operator.model.verdict import Judgement
+
+__all__ = ["HISTORY", "PREVIOUS", "decode", "encode", "patch", "salvage", "whole_nanoseconds"]
 
 T = TypeVar("T")
 
@@ -30,9 +34,6 @@ HISTORY = 10
 PREVIOUS = 5
 DIFF_CHARACTERS = 8000
 KERNELS = 10
-PICTURES = 1
-PICTURE_CHARACTERS = 24_000
-"""One of 160 readings, every other one of them gated, has fewer."""
 
 PROSE = frozenset(
     {"message", "title", "subject", "author", "problem", "singleVariable", "accepted", "superseded", "replacedBecause"}
@@ -41,6 +42,9 @@ PROSE = frozenset(
 
 LISTS = frozenset({"evidence", "advice", "warnings", "because", "notComparableBecause", "changed", "hardware"})
 """Lists of texts that may be cut."""
+
+RETIRED = frozenset({"picture"})
+"""Fields of incidents of the past that an earlier version wrote; they go with the next write."""
 
 MAPS = frozenset({"tensorCoreMilliseconds", "rangesMilliseconds", "facts"})
 """Mappings with names of the trace's own that may be cut."""
@@ -55,7 +59,7 @@ class Limits:
     entries: int
 
 
-LIMITS = Limits(characters=500, items=6, entries=80)
+LIMITS = Limits(characters=500, items=6, entries=160)
 PAST_LIMITS = Limits(characters=120, items=4, entries=15)
 
 
@@ -70,30 +74,31 @@ def encode(status: Status) -> dict[str, Any]:
     return bounded | ({"summary": dict(columns)} if columns else {})
 
 
-def decode(stored: Mapping[str, Any] | None) -> Status:
-    """The Status of what the API server has stored; nothing stored is an empty Status.
-
-    Raises:
-        Unreadable: (StatusUnreadable) where a field is missing or is no value that this version knows.
-    """
-    return codec.decode(Status, stored or {}, "status")
-
-
 def patch(stored: Mapping[str, Any] | None, wanted: Status) -> dict[str, Any]:
     """The JSON merge patch from what is stored to `wanted`; empty where nothing changed.
 
     Fields that this version does not know were written by a newer one. They stay as they are, also in items of lists
-    that did not change; with another incident they go.
-
-    Raises:
-        Unreadable: as `decode`.
+    that did not change; with another incident they go. What `salvage` sets aside and RETIRED ones always go.
     """
-    present = dict(stored or {})
-    understood = encode(decode(present))
-    understood.pop("summary", None)
-    if "summary" in present:
-        understood["summary"] = present["summary"]
-    return _difference(present, understood, encode(wanted))
+    sound = salvage(stored)
+    readable = _without_retired(sound.readable)
+    before = encode(sound.status)
+    after = before if wanted == sound.status else encode(wanted)
+    understood = {key: value for key, value in before.items() if key != "summary"}
+    if "summary" in readable:
+        understood["summary"] = readable["summary"]
+    return merge_patch(stored or {}, merged(readable, _difference(readable, understood, after)))
+
+
+def _without_retired(stored: Mapping[str, Any]) -> dict[str, Any]:
+    history = stored.get("history")
+    if not isinstance(history, list):
+        return dict(stored)
+    kept = [
+        {key: value for key, value in item.items() if key not in RETIRED} if isinstance(item, Mapping) else item
+        for item in history
+    ]
+    return {**stored, "history": kept}
 
 
 def _difference(stored: Mapping[str, Any], understood: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
@@ -129,9 +134,7 @@ def _within_bounds(status: Status) -> Status:
 
 
 def _history(incidents: Sequence[Incident]) -> tuple[Incident, ...]:
-    kept = _latest(incidents, HISTORY, lambda each: each.opened_at)
-    pictured = _latest([each for each in kept if each.picture is not None], PICTURES, lambda each: each.opened_at)
-    return tuple(_past(each, pictured=each in pictured) for each in kept)
+    return tuple(_past(each) for each in _latest(incidents, HISTORY, lambda each: each.opened_at))
 
 
 def _latest(items: Sequence[T], count: int, time_s: Callable[[T], float]) -> tuple[T, ...]:
@@ -156,13 +159,12 @@ def _present(incident: Incident) -> Incident:
     return replace(incident, profile=_whole(incident.profile), proposal=proposal)
 
 
-def _past(incident: Incident, *, pictured: bool) -> Incident:
+def _past(incident: Incident) -> Incident:
     proposal = None if incident.proposal is None else replace(incident.proposal, diff=None)
     profile = _whole(incident.profile)
     if profile is not None and profile.account is not None:
         profile = replace(profile, account=replace(profile.account, kernels=()))
-    picture = incident.picture if pictured and len(incident.picture or "") <= PICTURE_CHARACTERS else None
-    return replace(incident, profile=profile, proposal=proposal, picture=picture)
+    return replace(incident, profile=profile, proposal=proposal)
 
 
 def _whole(profile: ProfileFact | None) -> ProfileFact | None:
@@ -185,7 +187,7 @@ def whole_nanoseconds(account: StepAccount) -> StepAccount:
         mean_ns=float(round(account.mean_ns)),
         parts_ns={name: float(value) for name, value in parts.items()},
         kernels=account.kernels[:KERNELS],
-        facts={**account.facts, "kernelsCut": 1.0} if len(account.kernels) > KERNELS else account.facts,
+        facts=account.facts | {facts.KERNELS_CUT: 1.0} if len(account.kernels) > KERNELS else account.facts,
     )
 
 

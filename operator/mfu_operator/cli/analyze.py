@@ -8,9 +8,11 @@ from pathlib import Path
 import click
 
 from mfu_operator.errors import Unreadable
-from mfu_operator.trace import answer, compact, formats
-from mfu_operator.trace.analyze import answer_of, mean_account, read_files
-from mfu_operator.trace.limits import MOST_EVENTS
+from mfu_operator.trace import answer
+from mfu_operator.trace import termination_message as compact
+from mfu_operator.trace.analyze import answer_of, mean_account, read_any
+from mfu_operator.trace.columns.limits import MOST_EVENTS
+from mfu_operator.trace.read import formats
 
 UNREADABLE = 3
 """Exit code for a trace that cannot be read; wrong usage is 2, as click has it."""
@@ -21,7 +23,7 @@ LAST_WORDS = 1500
 READ_WORDS = 16 * LAST_WORDS
 """Characters of it that are looked through for secrets: what hides one may stand in the lines above it."""
 
-FORMATS = ("text", "json", "markdown", "account")
+FORMATS = ("text", "json", "markdown", "html", "account")
 
 
 @click.command("analyze")
@@ -61,12 +63,12 @@ def analyze_command(
     """
     try:
         with ExitStack() as stack:
-            now = read_files(_readable(stack, traces), step_range, max_events)
+            now, unread = read_any(_readable(stack, traces), step_range, max_events)
             if output == "account":
                 printed = compact.encode(mean_account(now), _hardware_remarks())
             else:
-                before = read_files(_readable(stack, baseline), step_range, max_events)
-                printed = _printed(answer_of(now, before), output)
+                before, unread_before = read_any(_readable(stack, baseline), step_range, max_events)
+                printed = _printed(answer_of(now, before, (*unread, *unread_before)), output)
     except Unreadable as error:
         _leave(termination_message, compact.encode_failure(error.reason, error.message + _last_words(recorder_log)))
         click.echo(f"kubectl-mfu: {' '.join(error.message.split())}", err=True)
@@ -83,6 +85,10 @@ def _printed(found: answer.Answer, output: str) -> str:
         from mfu_operator.trace import markdown
 
         return markdown.answer_page(found)
+    if output == "html":
+        from mfu_operator.trace import page
+
+        return page.html_page(found)
     from mfu_operator.cli import render  # rich takes as long to import as a small trace to analyse
 
     return render.answer_text(found)

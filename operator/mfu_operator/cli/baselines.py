@@ -64,11 +64,12 @@ def patch(metadata: Mapping[str, Any], change: Mapping[str, Any]) -> None:
 
     Raises:
         Stall: ClusterAccessDenied, ClusterRefused.
-        Retry: ClusterUnreachable, also where somebody else was quicker.
+        Retry: ClusterUnreachable.
+        Conflict: ObjectChanged, where somebody else was quicker.
     """
     api = client.CustomObjectsApi(connect())
     namespace, name = metadata["namespace"], metadata["name"]
-    guarded = {**change, "metadata": {"resourceVersion": metadata.get("resourceVersion")}}
+    guarded = {**change, "metadata": {**change.get("metadata", {}), "resourceVersion": metadata.get("resourceVersion")}}
     with translated(f"changing TrainingBaseline {namespace}/{name}"):
         api.patch_namespaced_custom_object(
             GROUP,

@@ -10,7 +10,7 @@ from mfu_operator.adapters.cluster import KubernetesCluster, connect
 from mfu_operator.adapters.metric_names import MetricNames, of_fleet, profiles
 from mfu_operator.adapters.prometheus import PrometheusMetrics, dcgm
 from mfu_operator.adapters.prometheus.dcgm import FIELD_NAMES
-from mfu_operator.adapters.scrape import PodMetrics, PodSources
+from mfu_operator.adapters.scrape.sources import PodMetrics, PodSources
 from mfu_operator.api import status as codec
 from mfu_operator.api.decode import MOST_MFU
 from mfu_operator.cli import baselines
@@ -19,15 +19,15 @@ from mfu_operator.cli.findings import PERCENTAGE, VITALS_LINE, WITHOUT, Finding,
 from mfu_operator.cli.manifest import MANIFEST, read_manifest, spec_of
 from mfu_operator.cli.source import Asked, opened, prometheus_options
 from mfu_operator.detect.comparable import differences
+from mfu_operator.detect.formatting import duration, quantity
 from mfu_operator.detect.samples import INFO, MFU, PHASE, SCRAPED_AT, STEP_TIME, THROUGHPUT
 from mfu_operator.detect.utilisation import mfu_problem, peak_flops, with_mfu
-from mfu_operator.detect.words import duration, quantity
 from mfu_operator.detect.workload_facts import facts_of
 from mfu_operator.errors import MfuError
 from mfu_operator.model.baseline import BaselineSpec, MetricsSource, Signal
 from mfu_operator.model.series import Reading
+from mfu_operator.process.wiring import fleet_of
 from mfu_operator.reconcile.level import as_recorded
-from mfu_operator.runtime.wiring import fleet_of
 from mfu_operator.settings import from_environment
 
 _OLD_S = 120.0

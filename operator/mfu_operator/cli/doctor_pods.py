@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from mfu_operator.adapters.cluster import KubernetesCluster
-from mfu_operator.adapters.pod_pages import Fetch
-from mfu_operator.adapters.pod_targets import Target
-from mfu_operator.adapters.scrape import Look, PodMetrics
+from mfu_operator.adapters.scrape.pod_pages import Fetch
+from mfu_operator.adapters.scrape.pod_targets import Target
+from mfu_operator.adapters.scrape.sources import Look, PodMetrics
 from mfu_operator.api.decode import MOST_MFU
 from mfu_operator.cli.findings import PERCENTAGE, WITHOUT, Finding, vitals_finding
 from mfu_operator.detect.samples import INFO, MFU, PHASE

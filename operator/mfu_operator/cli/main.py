@@ -17,10 +17,17 @@ WORDS: Mapping[str, str] = {
     "explain": "explain_command",
     "doctor": "doctor_command",
     "rerecord": "rerecord_command",
+    "close": "close_command",
+    "reset": "reset_command",
     "analyze": "analyze_command",
     "replay": "replay_command",
+    "suspects": "suspects_command",
+    "capture": "capture_command",
 }
 """The command behind each word, in the module of its name."""
+
+OF_JOBS: Mapping[str, str] = {"coordinate": "coordinate_command"}
+"""What profiling pods run and no person types."""
 
 
 class Words(click.Group):
@@ -33,9 +40,10 @@ class Words(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of a word."""
-        if cmd_name not in WORDS:
+        words = {**WORDS, **OF_JOBS}
+        if cmd_name not in words:
             return super().get_command(ctx, cmd_name)
-        command = getattr(import_module(f"mfu_operator.cli.{cmd_name}"), WORDS[cmd_name])
+        command = getattr(import_module(f"mfu_operator.cli.{cmd_name}"), words[cmd_name])
         assert isinstance(command, click.Command)
         return command
 
@@ -52,8 +60,12 @@ def cli() -> None:
     kubectl mfu explain gpt-small    where the step's time went, and what changed
     kubectl mfu doctor gpt-small     which metrics are asked for, and what comes back
     kubectl mfu rerecord gpt-small --reason …  hold another level from now on, on purpose
+    kubectl mfu close gpt-small --reason …     end its open incident, on purpose
+    kubectl mfu reset gpt-small      start it over, on purpose
     kubectl mfu analyze trace.sqlite an nsys or torch.profiler trace, without a cluster
     kubectl mfu replay …             what the operator would have said about a series
+    kubectl mfu suspects --repo . …  which commit between two revisions made a job slow
+    kubectl mfu capture gpt-small    a few steps of the running job now (-f FILE --dry-run: any plan)
     """
 
 

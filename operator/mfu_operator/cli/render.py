@@ -12,11 +12,15 @@ from rich.text import Text
 from mfu_operator.model.account import PARTS, StepAccount
 from mfu_operator.model.diagnosis import Diagnosis
 from mfu_operator.trace import answer
-from mfu_operator.trace.answer import Answer, KernelDelta
+from mfu_operator.trace.answer import Answer, DeviceRow, KernelDelta, OpportunityRow
 from mfu_operator.trace.markdown import LABELS, grid_change
 
 BAR_CELLS = 60
 MOST_KERNELS = 5
+MOST_STEPS = 200
+MUCH = 0.05
+"""Of the step: less communication than that is worth no line of its own."""
+
 STYLES: Mapping[str, tuple[str, str]] = {
     "compute": ("green", "█"),
     "communication": ("blue", "▓"),
@@ -41,19 +45,24 @@ def answer_text(found: Answer) -> str:
     devices = answer.counted_devices(found)
     alone = before if len(devices) == 1 else None
     for device in devices:
-        _title(console, device.device, device.gpu, found.traces[device.trace].path, device.step.count)
-        _account(console, device.step.mean_ns, device.step.account_ns, alone)
+        _title(console, device, found.traces[device.trace].path)
+        console.print(durations(device), highlight=False, markup=False)
+        _account(console, device.step.mean_ns, device.step.account_ns, alone, answer.of_what(device))
+        _overlap(console, device)
         _kernels(console, [(one.total_ns, one.calls, one.category, one.name) for one in device.step.kernels], before)
     if before and not alone:
         console.print(f"mean of {len(devices)} devices", style="bold", highlight=False)
-        _account(console, *answer.mean_parts(found), before)
+        _account(console, *answer.mean_parts(found), before, answer.of_what(devices[0]))
     if found.difference is not msgspec.UNSET:
         _changes(console, found.difference.kernels)
     if found.ranks is not msgspec.UNSET:
         console.print(f"ranks: {found.ranks.evidence}", highlight=False, markup=False)
+    _span(console, found)
+    if found.opportunities is not msgspec.UNSET:
+        _opportunities(console, found.opportunities)
     row = found.diagnosis
     _diagnosis(console, row.bottleneck, row.cause, row.confidence, row.evidence, row.advice)
-    for warning in dict.fromkeys(warning for trace in found.traces for warning in trace.warnings):
+    for warning in answer.remarks(found):
         console.print(f"! {warning}", style="yellow", highlight=False, markup=False)
     return _text(console)
 
@@ -102,22 +111,35 @@ def _line(console: Console, text: str) -> None:
     console.print(text, highlight=False, markup=False, no_wrap=True, overflow="ellipsis")
 
 
-def _title(console: Console, device: int | None, gpu: str | None, path: str, count: int) -> None:
-    where = f"device {device}" if device is not None else "training thread (host ranges)"
-    named = f"{where}, {gpu}" if gpu else where
-    console.print(
-        f"{path}: {named}, mean of {count} step{'' if count == 1 else 's'}", style="bold", highlight=False, markup=False
-    )
+def _title(console: Console, device: DeviceRow, path: str) -> None:
+    where = f"device {device.device}" if device.device is not None else "training thread (host ranges)"
+    named = f"{where}, {device.gpu}" if device.gpu else where
+    console.print(f"{path}: {named}, {answer.meant(device)}", style="bold", highlight=False, markup=False)
+
+
+def durations(device: DeviceRow) -> str:
+    """Every step's length; those that the mean is not over stand in brackets."""
+    counted = [one for one in device.steps if one.interior and not one.left_out] or device.steps
+    shown = [(f"{(one.end_ns - one.start_ns) / 1e6:.1f}", one in counted) for one in device.steps]
+    said = " ".join(length if inside else f"({length})" for length, inside in shown[:MOST_STEPS])
+    if len(shown) > MOST_STEPS:
+        said += f" … and {len(shown) - MOST_STEPS} more"
+    outside = "" if len(counted) == len(device.steps) else "; in brackets: not in the mean"
+    return f"steps, ms: {said}{outside}"
 
 
 def _account(
-    console: Console, step_ns: float, parts: Mapping[str, float], before: tuple[float, Mapping[str, float]] | None
+    console: Console,
+    step_ns: float,
+    parts: Mapping[str, float],
+    before: tuple[float, Mapping[str, float]] | None,
+    what: str = "per step",
 ) -> None:
     longest = max(step_ns, before[0] if before else 0.0)
     console.print(_bar("now     ", step_ns, parts, longest))
     if before:
         console.print(_bar("baseline", before[0], before[1], longest))
-    console.print(_table(step_ns, parts, before))
+    console.print(_table(step_ns, parts, before, what))
 
 
 def _bar(label: str, step_ns: float, parts: Mapping[str, float], longest: float) -> Text:
@@ -133,10 +155,12 @@ def _bar(label: str, step_ns: float, parts: Mapping[str, float], longest: float)
     return bar
 
 
-def _table(step_ns: float, parts: Mapping[str, float], before: tuple[float, Mapping[str, float]] | None) -> Table:
+def _table(
+    step_ns: float, parts: Mapping[str, float], before: tuple[float, Mapping[str, float]] | None, what: str
+) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("")
-    table.add_column("per step")
+    table.add_column(what)
     table.add_column("ms", justify="right")
     table.add_column("share", justify="right")
     if before:
@@ -151,6 +175,41 @@ def _table(step_ns: float, parts: Mapping[str, float], before: tuple[float, Mapp
             compared = [f"{old / 1e6:.2f}", f"{(value - old) / 1e6:+.2f}"] if before else []
             table.add_row(Text(letter, style=colour), LABELS[part], *cells, *compared)
     return table
+
+
+def _overlap(console: Console, device: DeviceRow) -> None:
+    """How much of the communication is hidden, where there is enough of it to matter."""
+    mean = device.step
+    if mean.overlap_efficiency is not msgspec.UNSET and mean.communication_total_ns > MUCH * mean.mean_ns:
+        total = f"communication {mean.communication_total_ns / 1e6:.2f} ms in all"
+        console.print(f"  {total}, {mean.overlap_efficiency:.0%} of it overlapped", highlight=False)
+
+
+def _opportunities(console: Console, rows: Sequence[OpportunityRow]) -> None:
+    for index, one in enumerate(rows):
+        if not index:
+            console.print("to be gained, at most:", style="bold", highlight=False)
+        _wrapped(
+            console, f"  {one.ms:9.3f} ms {one.share:6.1%}  {one.bottleneck} / {one.cause}: {'; '.join(one.evidence)}"
+        )
+        _wrapped(console, f"{'':22}→ {one.remedy}")
+
+
+def _span(console: Console, found: Answer) -> None:
+    """What a recorded span holds that no loop does."""
+    if found.startup is not msgspec.UNSET:
+        _wrapped(console, f"start-up, up to the first matrix kernel: {found.startup.ms:.1f} ms; the longest in it:")
+        for call in found.startup.calls:
+            _line(console, f"  {call.ms:9.3f} ms  {call.name}")
+    if found.longest_gaps is not msgspec.UNSET and any(answer.is_span(one) for one in found.devices):
+        console.print("longest times in which the device did nothing:", highlight=False)
+        for gap in found.longest_gaps:
+            since = (gap.at_ns - found.devices[gap.device].steps[0].start_ns) / 1e6
+            _line(console, f"  {gap.ms:9.3f} ms  from {since:.1f} ms on: {gap.call or 'nothing recorded says why'}")
+
+
+def _wrapped(console: Console, text: str) -> None:
+    console.print(text, highlight=False, markup=False)
 
 
 def _diagnosis(

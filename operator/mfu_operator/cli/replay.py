@@ -18,19 +18,19 @@ from mfu_operator.cli.manifest import MANIFEST, read_manifest, spec_of
 from mfu_operator.cli.source import Asked, opened, prometheus_options
 from mfu_operator.detect.chart import chart_of
 from mfu_operator.detect.cleaning import STRENGTH, level_of
+from mfu_operator.detect.formatting import duration, name_of, per_cent, quantity
 from mfu_operator.detect.record import FirstLevel, record_first
 from mfu_operator.detect.replay import Replay, Said, replay, too_far_between
 from mfu_operator.detect.statistics import UNKNOWN_SPREAD, tolerance_of
 from mfu_operator.detect.utilisation import with_mfu
-from mfu_operator.detect.words import duration, name_of, per_cent, quantity
 from mfu_operator.errors import Stall, Unreadable
 from mfu_operator.model.baseline import Baseline, BaselineSpec, Level, Provenance, Signal
 from mfu_operator.model.series import Reading
 from mfu_operator.model.verdict import Verdict
 from mfu_operator.picture import Chart, Loss, png, svg
 from mfu_operator.ports import MOST_POINTS
+from mfu_operator.process.wiring import fleet_of
 from mfu_operator.reconcile.level import as_recorded
-from mfu_operator.runtime.wiring import fleet_of
 from mfu_operator.settings import from_environment
 
 _SIGNALS = {"mfu": Signal.MFU, "throughput": Signal.THROUGHPUT, "step-time": Signal.STEP_TIME}

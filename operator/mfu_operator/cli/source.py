@@ -13,11 +13,11 @@ import click
 from mfu_operator.adapters.cluster import KubernetesCluster, connect
 from mfu_operator.adapters.credentials_folder import CredentialsFolder
 from mfu_operator.adapters.prometheus import PrometheusMetrics, PrometheusSources
+from mfu_operator.cycle.perform import source_credentials
 from mfu_operator.errors import Stall
 from mfu_operator.model.baseline import BaselineSpec, MetricsSource
 from mfu_operator.ports import Credentials
-from mfu_operator.runtime.perform import source_credentials
-from mfu_operator.runtime.wiring import own_credentials
+from mfu_operator.process.wiring import own_credentials
 from mfu_operator.settings import from_environment
 
 TOKEN_VARIABLE = "MFU_PROMETHEUS_TOKEN"
@@ -63,7 +63,8 @@ def prometheus_options(about: str) -> Callable[[Callable[..., None]], Callable[.
 def opened(spec: BaselineSpec, fleet: MetricsSource, asked: Asked) -> PrometheusMetrics:
     """The baseline's Prometheus with what it is shown, as the operator opens it.
 
-    Without `asked.folder`, the Secrets that the baseline names are read with the caller's own rights.
+    Without `asked.folder`, the Secrets that the baseline names are read with the caller's own rights; to an address
+    that he names himself, they are sent whatever address they are for.
 
     Raises:
         Stall: (NoPrometheus) nobody here says where it is; and what reading the Secrets raises.
@@ -77,14 +78,17 @@ def opened(spec: BaselineSpec, fleet: MetricsSource, asked: Asked) -> Prometheus
             "from here with --prometheus URL (kubectl port-forward), or set MFU_PROMETHEUS_ADDRESS",
         )
     own = None if asked.folder is not None else own_credentials(from_environment())
-    metrics = PrometheusSources(fleet, own).open(source, _credentials(spec, asked.folder))
+    credentials = _credentials(spec, asked)
+    metrics = PrometheusSources(fleet, own).open(source, credentials)
     assert isinstance(metrics, PrometheusMetrics)
     return metrics
 
 
-def _credentials(spec: BaselineSpec, folder: Path | None) -> Credentials | None:
+def _credentials(spec: BaselineSpec, asked: Asked) -> Credentials | None:
     token = os.environ.get(TOKEN_VARIABLE)
-    found = _given(spec, folder)
+    found = _given(spec, asked.folder)
+    if found is not None and asked.address is not None:
+        found = replace(found, bound=())
     return replace(found or Credentials(), username=None, password=token) if token else found
 
 

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from mfu_operator.api import status as codec
 from mfu_operator.cli import baselines
-from mfu_operator.detect.words import clock, per_cent
+from mfu_operator.detect.formatting import clock, per_cent
 from mfu_operator.gitops.message import picture_command
 from mfu_operator.model.baseline import Baseline
 from mfu_operator.model.incident import Incident, Status
@@ -118,6 +118,11 @@ def _incident(console: Console, incident: Incident, subject: str) -> None:
         console.print(f"  accepted: {incident.accepted}", soft_wrap=True)
     if incident.superseded is not None:
         console.print(f"  superseded: {incident.superseded}", soft_wrap=True)
+    if incident.closed is not None:
+        console.print(f"  closed: {incident.closed[0]}: {incident.closed[1]}", soft_wrap=True)
+    if incident.ended_at is not None:
+        lost = f"{incident.gpu_hours_lost or 0.0:.3g} device-hours lost"
+        console.print(f"  ended {clock(incident.ended_at)}: {lost}", soft_wrap=True)
     if incident.blocked is not None:
         console.print(f"  no proposal: {incident.blocked[0]}: {incident.blocked[1]}", soft_wrap=True)
     if incident.recovery is not None:
@@ -128,14 +133,4 @@ def _incident(console: Console, incident: Incident, subject: str) -> None:
             f"{recovery.single_variable or ''}",
             soft_wrap=True,
         )
-    if incident.picture:
-        console.print(f"  picture: {_stored_picture(subject, incident.id)}", soft_wrap=True)
-    else:
-        console.print(f"  picture: {picture_command(subject, incident.onset_at)}", soft_wrap=True)
-
-
-def _stored_picture(subject: str, incident_id: str) -> str:
-    """The shell command that writes the picture in an incident's record to a file."""
-    namespace, _, name = subject.partition("/")
-    path = f'{{.status.history[?(@.id=="{incident_id}")].picture}}'
-    return f"kubectl get tb {name} -n {namespace} -o jsonpath='{path}' > {incident_id}.svg"
+    console.print(f"  picture: {picture_command(subject, incident.onset_at)}", soft_wrap=True)

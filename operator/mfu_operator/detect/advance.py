@@ -7,7 +7,7 @@ import math
 
 from mfu_operator.detect.cleaning import gate_of, is_restart, level_of, losses_of, tells_the_speed, values_of
 from mfu_operator.detect.cusum import collect, running_medians
-from mfu_operator.detect.evidence import State, added, alarm_after_s, replace, restarted, without_evidence
+from mfu_operator.detect.evidence import Doubt, Gauge, Start, State, added, alarm_after_s, restarted
 from mfu_operator.detect.statistics import Tolerance, tolerance_of
 from mfu_operator.model.baseline import Baseline, Detection, Signal
 from mfu_operator.model.series import Phase, Reading
@@ -79,19 +79,20 @@ def advance(
     if gate is not None:
         held.add(gate)
     if held:
-        if gate is None and state.step_moved_s != reading.time_s:
+        if gate is None and state.run.step_moved_s != reading.time_s:
             held |= state.gates & {Gate.HUNG}
-        moved_s = state.step_moved_s if gate is None else reading.time_s
-        return replace(state, gates=frozenset(held), counted_s=reading.time_s, step_moved_s=moved_s)
-    if state.step_moved_s is not None and state.step_moved_s < reading.time_s and reading.step is not None:
+        run = state.run if gate is None else state.run._replace(step_moved_s=reading.time_s)
+        return state._replace(gates=frozenset(held), counted_s=reading.time_s, run=run)
+    moved_s = state.run.step_moved_s
+    if moved_s is not None and moved_s < reading.time_s and reading.step is not None:
         return _standing_still(state, reading.time_s, baseline, detection)
     losses = losses_of(values_of(reading), baseline.level)
-    if not losses or not tells_the_speed(state.incarnation, reading):
-        return replace(state, counted_s=reading.time_s, gates=frozenset())
+    if not losses or not tells_the_speed(state.run.incarnation, reading):
+        return state._replace(counted_s=reading.time_s, gates=frozenset())
     if reading.step is None:
-        state = _shown(state, reading)
-        if _stands_still(state, reading.time_s, detection):
-            return replace(state, counted_s=reading.time_s)
+        state = state._replace(gauge=_shown(state.gauge, reading))
+        if _stands_still(state.gauge, reading.time_s, detection):
+            return state._replace(counted_s=reading.time_s)
     return _usable(state, reading, losses, baseline, detection)
 
 
@@ -100,46 +101,46 @@ def _seen(state: State, reading: Reading) -> State:
 
     The first step after a hang is as that of another incarnation: the readings' own windows still hold the hang.
     """
-    moved = reading.step is not None and reading.step != state.step
+    run = state.run
+    moved = reading.step is not None and reading.step != run.step
     hang_ended = moved and Gate.HUNG in state.gates
-    if state.incarnation is not None and (hang_ended or is_restart(state.incarnation, state.step, reading)):
+    if run.incarnation is not None and (hang_ended or is_restart(run.incarnation, run.step, reading)):
         state = restarted(state)
-        moved = reading.step is not None
-    return replace(
-        state,
-        reading_s=reading.time_s,
-        incarnation=reading.incarnation if state.incarnation is None else state.incarnation,
-        phase_known=state.phase_known or reading.phase is not Phase.UNKNOWN,
-        step=reading.step if reading.step is not None else state.step,
-        step_moved_s=reading.time_s if moved else state.step_moved_s,
+        run, moved = state.run, reading.step is not None
+    run = run._replace(
+        incarnation=reading.incarnation if run.incarnation is None else run.incarnation,
+        phase_known=run.phase_known or reading.phase is not Phase.UNKNOWN,
+        step=reading.step if reading.step is not None else run.step,
+        step_moved_s=reading.time_s if moved else run.step_moved_s,
     )
+    return state._replace(reading_s=reading.time_s, run=run)
 
 
 def _standing_still(state: State, time_s: float, baseline: Baseline, detection: Detection) -> State:
     """The same step number twice is no new information, and after a while it is a hang."""
     step_s = level_of(baseline.level, Signal.STEP_TIME) or 0.0
     limit_s = max(_HANG_SHARE * detection.sustain_s, _HANG_STEPS * step_s)
-    if state.step_moved_s is None or time_s - state.step_moved_s < limit_s:
-        return replace(state, gates=state.gates & {Gate.HUNG, Gate.STARTING, Gate.RESTARTING})
-    return replace(state, gates=frozenset({Gate.HUNG}), counted_s=time_s)
+    if state.run.step_moved_s is None or time_s - state.run.step_moved_s < limit_s:
+        return state._replace(gates=state.gates & {Gate.HUNG, Gate.STARTING, Gate.RESTARTING})
+    return state._replace(gates=frozenset({Gate.HUNG}), counted_s=time_s)
 
 
-def _shown(state: State, reading: Reading) -> State:
+def _shown(gauge: Gauge, reading: Reading) -> Gauge:
     """Note the values, and since when they are the same."""
-    shown, now_s = tuple(reading.values.values()), reading.time_s
-    if shown == state.shown:
-        return state
-    if not state.shown:
-        return replace(state, shown=shown, shown_from_s=now_s, shown_since_s=now_s)
-    return replace(state, shown=shown, shown_since_s=now_s, moves=state.moves + 1)
+    values, now_s = tuple(reading.values.values()), reading.time_s
+    if values == gauge.values:
+        return gauge
+    if not gauge.values:
+        return gauge._replace(values=values, from_s=now_s, since_s=now_s)
+    return gauge._replace(values=values, since_s=now_s, moves=gauge.moves + 1)
 
 
-def _stands_still(state: State, time_s: float, detection: Detection) -> bool:
+def _stands_still(gauge: Gauge, time_s: float, detection: Detection) -> bool:
     """Whether a gauge repeats itself: a job that evaluates or hangs is scraped as well, and shows its last step."""
-    if state.moves < _FEWEST_MOVES:
+    if gauge.moves < _FEWEST_MOVES:
         return False
-    usual_s = (state.shown_since_s - state.shown_from_s) / state.moves
-    return time_s - state.shown_since_s > max(_STILL_SHARE * detection.sustain_s, _STILL_MOVES * usual_s)
+    usual_s = (gauge.since_s - gauge.from_s) / gauge.moves
+    return time_s - gauge.since_s > max(_STILL_SHARE * detection.sustain_s, _STILL_MOVES * usual_s)
 
 
 def _usable(
@@ -151,21 +152,21 @@ def _usable(
     state = _after_gap(state, now_s, detection)
     elapsed_s = 0.0 if state.counted_s is None else now_s - state.counted_s
     step_s = min(elapsed_s, LONGEST_STEP_SHARE * detection.sustain_s)
-    state = replace(
-        state,
+    doubt, plausible = _doubted(state.doubt, losses, step_s, tolerance, alarm_after_s(state, detection))
+    state = state._replace(
         counted_s=now_s,
         usable_s=now_s,
-        gates=_waited_for(state) if state.arming else frozenset(),
+        gates=_waited_for(state) if state.start.waiting else frozenset(),
         signal=signal,
         recent=_recent(state, now_s, values_of(reading)[signal], signal, detection),
+        doubt=doubt,
+        window=_window(state, now_s, losses, detection) if plausible else state.window,
     )
-    state, plausible = _plausible(state, losses, step_s, tolerance, detection)
     if not plausible:
         return state
-    state = replace(state, window=_window(state, now_s, losses, detection))
-    if state.arming:
+    if state.start.waiting:
         state = _arm(state, now_s, step_s, tolerance, detection)
-        if state.arming:
+        if state.start.waiting:
             return state
     return collect(state, now_s, min(losses.values()), step_s, tolerance, detection)
 
@@ -181,8 +182,8 @@ def _window(
 def _after_gap(state: State, now_s: float, detection: Detection) -> State:
     if state.usable_s is None or now_s - state.usable_s <= GAP_SHARE * detection.sustain_s:
         return state
-    state = replace(state, recover_s=0.0, counted_s=None, window=())
-    return state if state.alarmed else without_evidence(state)
+    state = state._replace(alarm=state.alarm._replace(recover_s=0.0), counted_s=None, window=())
+    return state if state.alarmed else state.without_evidence()
 
 
 def _recent(
@@ -195,24 +196,22 @@ def _recent(
     return (*kept[-(_MOST_RECENT - 1) :], (now_s, value))
 
 
-def _plausible(
-    state: State, losses: dict[Signal, float], step_s: float, tolerance: Tolerance, detection: Detection
-) -> tuple[State, bool]:
-    """Sum up readings in another unit, and signals that contradict each other: then it is the formula that changed."""
-    limit_s = alarm_after_s(state, detection)
+def _doubted(
+    doubt: Doubt, losses: dict[Signal, float], step_s: float, tolerance: Tolerance, limit_s: float
+) -> tuple[Doubt, bool]:
+    """Sum up readings in another unit, and signals that contradict each other: then it is the formula that changed.
+    False for a reading in another unit."""
     for signal, loss in losses.items():
         if abs(loss) > _IMPLAUSIBLE:
-            unusual_s = min(limit_s, state.unusual_s + step_s)
-            return replace(state, unusual_s=unusual_s, unusual=(signal, loss)), False
+            return doubt._replace(unusual_s=min(limit_s, doubt.unusual_s + step_s), unusual=(signal, loss)), False
     most = max(losses, key=lambda signal: losses[signal])
     least = min(losses, key=lambda signal: losses[signal])
     apart = losses[most] - losses[least]
-    contradiction_s = added(state.contradiction_s, (apart - tolerance.kappa) / tolerance.scale, step_s, limit_s)
+    contradiction_s = added(doubt.contradiction_s, (apart - tolerance.kappa) / tolerance.scale, step_s, limit_s)
     pair = (most, losses[most]), (least, losses[least])
-    contradicting = pair if apart > tolerance.kappa else state.contradicting
-    return replace(
-        state,
-        unusual_s=max(0.0, state.unusual_s - step_s),
+    contradicting = pair if apart > tolerance.kappa else doubt.contradicting
+    return doubt._replace(
+        unusual_s=max(0.0, doubt.unusual_s - step_s),
         contradiction_s=contradiction_s,
         contradicting=contradicting if contradiction_s > 0 else None,
     ), True
@@ -220,23 +219,20 @@ def _plausible(
 
 def _arm(state: State, now_s: float, step_s: float, tolerance: Tolerance, detection: Detection) -> State:
     """Ignore the start of a run until it was good for `warmup_s` without a break, or until it takes too long."""
-    since_s = now_s if state.arming_since_s is None else state.arming_since_s
+    since_s = now_s if state.start.since_s is None else state.start.since_s
     good = running_medians(state)[0] <= tolerance.kappa
-    good_s = state.good_s + step_s if good else 0.0
+    good_s = state.start.good_s + step_s if good else 0.0
     bad_since_s = None if good else now_s - step_s if state.bad_since_s is None else state.bad_since_s
     longest_s = _ARMING_SHARE * detection.sustain_s
-    if state.level_until_s is not None and not state.restarts:
+    if state.level_until_s is not None and not state.run.restarts:
         longest_s = max(longest_s, state.level_until_s - since_s)
     waiting = good_s < detection.warmup_s and now_s - since_s < longest_s
-    return replace(
-        state,
-        arming=waiting,
-        arming_since_s=since_s,
-        good_s=good_s,
+    return state._replace(
+        start=Start(waiting, since_s, good_s),
         bad_since_s=bad_since_s,
         gates=_waited_for(state) if waiting else frozenset(),
     )
 
 
 def _waited_for(state: State) -> frozenset[Gate]:
-    return frozenset({Gate.RESTARTING if state.restarts else Gate.STARTING})
+    return frozenset({Gate.RESTARTING if state.run.restarts else Gate.STARTING})

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from mfu_operator.detect.formatting import bare, name_of, per_cent, quantity
 from mfu_operator.detect.replay import Span
-from mfu_operator.detect.words import bare, name_of, per_cent, quantity
 from mfu_operator.model.baseline import Signal
 from mfu_operator.model.series import Reading
 from mfu_operator.picture import Chart, Loss

@@ -8,14 +8,14 @@ from statistics import median
 
 from mfu_operator.detect.evidence import (
     INDEPENDENT_SHARE,
+    Alarm,
+    Mean,
     State,
     added,
     alarm_after_s,
     is_told_from_noise,
-    replace,
-    without_evidence,
 )
-from mfu_operator.detect.onset import begin_s, since_it_grew, with_growth
+from mfu_operator.detect.onset import begin_s, grown, since_it_grew
 from mfu_operator.detect.statistics import Tolerance
 from mfu_operator.model.baseline import Detection
 
@@ -34,18 +34,18 @@ def collect(
     alarm_s = alarm_after_s(state, detection)
     evidence_s = added(state.evidence_s, (smoothed - tolerance.kappa) / tolerance.scale, step_s, alarm_s)
     if evidence_s <= 0 and not state.alarmed:
-        return replace(without_evidence(state), bad_since_s=None)
-    if state.onset_s is None:
-        state = replace(state, onset_s=begin_s(state, now_s, step_s, tolerance.kappa))
-    state = replace(state, losses=state.losses.and_one(loss), evidence_s=evidence_s)
-    state = with_growth(state, now_s, loss, smoothed, step_s, tolerance, detection)
-    state = _with_mean(replace(state, bad_since_s=None), loss, step_s, tolerance, detection)
+        return state.without_evidence()._replace(bad_since_s=None)
+    onset_s = state.onset_s if state.onset_s is not None else begin_s(state, now_s, step_s, tolerance.kappa)
+    losses = state.loss.losses.and_one(loss)
+    state = state._replace(loss=state.loss._replace(evidence_s=evidence_s, onset_s=onset_s, losses=losses))
+    growth = grown(state, now_s, loss, smoothed, step_s, tolerance, detection)
+    mean = _with(state.loss.mean, loss, step_s, tolerance, detection, alarmed=state.alarmed)
+    state = state._replace(loss=state.loss._replace(growth=growth, mean=mean), bad_since_s=None)
     if state.alarmed:
         return _after_alarm(state, now_s, smoothed, worst, step_s, tolerance, detection)
     if evidence_s < alarm_s or not is_told_from_noise(state, tolerance.kappa, tolerance):
         return state
-    state = _new_span(state)
-    return replace(state, alarmed=True, confirmed=False, recover_s=0.0, recovered_at_s=None)
+    return state._replace(loss=state.loss._replace(mean=Mean()), alarm=Alarm(raised=True))
 
 
 def running_medians(state: State) -> tuple[float, float]:
@@ -53,16 +53,12 @@ def running_medians(state: State) -> tuple[float, float]:
     return median(entry[1] for entry in state.window), median(entry[2] for entry in state.window)
 
 
-def _with_mean(state: State, loss: float, step_s: float, tolerance: Tolerance, detection: Detection) -> State:
+def _with(mean: Mean, loss: float, step_s: float, tolerance: Tolerance, detection: Detection, *, alarmed: bool) -> Mean:
     weight = min(1.0, step_s / (INDEPENDENT_SHARE * detection.sustain_s))
-    centre = tolerance.confirm_kappa if state.alarmed else tolerance.kappa
+    centre = tolerance.confirm_kappa if alarmed else tolerance.kappa
     reach = _MEAN_CUT * tolerance.scale
     cut = max(centre - reach, min(centre + reach, loss))
-    return replace(state, cut_sum=state.cut_sum + weight * cut, counted=state.counted + weight)
-
-
-def _new_span(state: State) -> State:
-    return replace(state, after_s=0.0, beyond_s=0.0, cut_sum=0.0, counted=0.0)
+    return Mean(mean.cut_sum + weight * cut, mean.counted + weight)
 
 
 def _after_alarm(
@@ -74,23 +70,28 @@ def _after_alarm(
     tolerance: Tolerance,
     detection: Detection,
 ) -> State:
-    """Towards Confirmed and towards Recovered. Confirmation looks at one whole span after the other."""
+    """Towards Confirmed and towards Recovered."""
     beyond_s = step_s if loss > tolerance.confirm_kappa else 0.0
-    state = replace(state, after_s=state.after_s + step_s, beyond_s=state.beyond_s + beyond_s)
-    if not state.confirmed and state.after_s >= detection.confirm_s:
-        if _confirms(state, tolerance):
-            state = replace(since_it_grew(state, now_s, tolerance, detection), confirmed=True)
-        else:
-            state = _new_span(state)
+    alarm = state.alarm._replace(after_s=state.alarm.after_s + step_s, beyond_s=state.alarm.beyond_s + beyond_s)
+    state = state._replace(alarm=alarm)
+    if not alarm.confirmed and alarm.after_s >= detection.confirm_s:
+        state = _at_the_end_of_a_span(state, now_s, tolerance, detection)
     rate = (tolerance.kappa / 2 - worst) / tolerance.scale
-    recover_s = added(state.recover_s, rate, step_s, detection.recover_s)
+    recover_s = added(state.alarm.recover_s, rate, step_s, detection.recover_s)
     if recover_s < detection.recover_s:
-        return replace(state, recover_s=recover_s)
-    state = _new_span(without_evidence(state))
-    return replace(state, alarmed=False, confirmed=False, recover_s=0.0, recovered_at_s=now_s)
+        return state._replace(alarm=state.alarm._replace(recover_s=recover_s))
+    return state.without_evidence()._replace(alarm=Alarm(recovered_at_s=now_s))
+
+
+def _at_the_end_of_a_span(state: State, now_s: float, tolerance: Tolerance, detection: Detection) -> State:
+    """Confirmation looks at one whole span after the other."""
+    if _confirms(state, tolerance):
+        loss = since_it_grew(state, now_s, tolerance, detection)
+        return state._replace(loss=loss, alarm=state.alarm._replace(confirmed=True))
+    return state._replace(loss=state.loss._replace(mean=Mean()), alarm=state.alarm._replace(after_s=0.0, beyond_s=0.0))
 
 
 def _confirms(state: State, tolerance: Tolerance) -> bool:
     """Most of the span lies beyond what confirming asks for, and its mean does by more than chance."""
-    most = state.beyond_s >= _CONFIRM_SHARE * state.after_s
+    most = state.alarm.beyond_s >= _CONFIRM_SHARE * state.alarm.after_s
     return most and is_told_from_noise(state, tolerance.confirm_kappa, tolerance)

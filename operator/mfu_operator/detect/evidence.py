@@ -5,7 +5,7 @@ Evidence is counted in seconds, not in samples: the rule does not depend on the 
 
 import math
 from statistics import median
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mfu_operator.detect.statistics import Tolerance
 from mfu_operator.model.baseline import Detection, Signal
@@ -41,76 +41,147 @@ class Losses(NamedTuple):
         return Losses(values[::2], self.stride * 2)
 
 
-class State(NamedTuple):
-    """What is remembered of one job between two readings. All times are the readings' own.
+class Run(NamedTuple):
+    """The set of pods that runs, and how far it is. Without a step counter `step` and `step_moved_s` are None."""
 
-    evidence_s, contradiction_s and recover_s are the clipped sums for a loss, for signals that contradict each other,
-    and for a recovery; contradicting are the slowest and the fastest signal when they last did; unusual_s counts
-    readings in another unit, the last of them being `unusual`. Of after_s seconds since the alarm, beyond_s were
-    beyond the tolerance. Without a step counter, the values `shown` stand since shown_since_s, and moved so many times
-    since shown_from_s. window holds (time, least loss, worst loss) of the readings that are smoothed over. losses are
-    those since the onset; since grown_since_s the clipped sum grown_s, for a loss that can be confirmed, is above
-    nothing: smaller are the losses from the onset to there, larger those since. cut_sum and counted are the sum and
-    number of the cut losses since the onset and, after the alarm, within the span that confirms. The level was taken
-    from readings up to level_until_s (None: from others).
-    """
-
-    reading_s: float | None = None
-    counted_s: float | None = None
-    usable_s: float | None = None
     incarnation: str | None = None
     restarts: int = 0
     step: float | None = None
     step_moved_s: float | None = None
-    shown: tuple[float, ...] = ()
-    shown_from_s: float = 0.0
-    shown_since_s: float = 0.0
-    moves: int = 0
-    arming: bool = True
-    arming_since_s: float | None = None
-    level_until_s: float | None = None
-    good_s: float = 0.0
-    bad_since_s: float | None = None
-    gates: frozenset[Gate] = frozenset()
     phase_known: bool = False
-    signal: Signal | None = None
-    recent: tuple[tuple[float, float], ...] = ()
-    window: tuple[tuple[float, float, float], ...] = ()
-    evidence_s: float = 0.0
-    onset_s: float | None = None
-    losses: Losses = Losses()
-    grown_s: float = 0.0
-    grown_since_s: float | None = None
-    smaller: tuple[float, ...] = ()
-    larger: Losses = Losses()
-    cut_sum: float = 0.0
-    counted: float = 0.0
+
+
+class Gauge(NamedTuple):
+    """Values without a step counter beside them: they stand since `since_s`, and moved `moves` times since `from_s`."""
+
+    values: tuple[float, ...] = ()
+    from_s: float = 0.0
+    since_s: float = 0.0
+    moves: int = 0
+
+
+class Start(NamedTuple):
+    """The start of a run, which is waited for: since `since_s`, and good for `good_s` without a break."""
+
+    waiting: bool = True
+    since_s: float | None = None
+    good_s: float = 0.0
+
+
+class Doubt(NamedTuple):
+    """What speaks against the readings themselves.
+
+    contradiction_s is the clipped sum for signals that contradict each other, `contradicting` the slowest and the
+    fastest of them when they last did; unusual_s counts readings in another unit, the last of them being `unusual`.
+    """
+
     contradiction_s: float = 0.0
     contradicting: tuple[Shown, Shown] | None = None
     unusual_s: float = 0.0
     unusual: Shown | None = None
-    alarmed: bool = False
+
+
+class Mean(NamedTuple):
+    """The sum and the number of cut losses: since the onset and, after the alarm, within the span that confirms."""
+
+    cut_sum: float = 0.0
+    counted: float = 0.0
+
+
+class Growth(NamedTuple):
+    """A loss that can be confirmed: since `since_s` its clipped sum `evidence_s` is above nothing. `smaller` are the
+    losses from the onset to there, `larger` those since."""
+
+    evidence_s: float = 0.0
+    since_s: float | None = None
+    smaller: tuple[float, ...] = ()
+    larger: Losses = Losses()
+
+
+class Loss(NamedTuple):
+    """A loss since `onset_s`: evidence_s is its clipped sum, `losses` are those of the readings since the onset."""
+
+    evidence_s: float = 0.0
+    onset_s: float | None = None
+    losses: Losses = Losses()
+    growth: Growth = Growth()
+    mean: Mean = Mean()
+
+
+class Alarm(NamedTuple):
+    """The alarm. Of after_s seconds in the span that confirms, beyond_s were beyond what confirming asks for; recover_s
+    is the clipped sum for a recovery."""
+
+    raised: bool = False
     after_s: float = 0.0
     beyond_s: float = 0.0
     confirmed: bool = False
     recover_s: float = 0.0
     recovered_at_s: float | None = None
 
+
+class State(NamedTuple):
+    """What is remembered of one job between two readings. All times are the readings' own.
+
+    The last reading was at reading_s, the last that was looked at for the speed at counted_s, the last that could be
+    compared at usable_s. `recent` holds (time, value) of the last minutes, `window` (time, least loss, worst loss) of
+    the readings that are smoothed over. Readings are beyond the tolerance since bad_since_s while nothing else is known
+    of them. The level was taken from readings up to level_until_s (None: from others).
+
+    Tuples within a tuple, for one is made some times for every reading of a fleet, and takes a fifth of the time of
+    `dataclasses.replace`; what `_replace` is given is checked like the arguments of a constructor.
+    """
+
+    reading_s: float | None = None
+    counted_s: float | None = None
+    usable_s: float | None = None
+    level_until_s: float | None = None
+    bad_since_s: float | None = None
+    gates: frozenset[Gate] = frozenset()
+    signal: Signal | None = None
+    recent: tuple[tuple[float, float], ...] = ()
+    window: tuple[tuple[float, float, float], ...] = ()
+    run: Run = Run()
+    gauge: Gauge = Gauge()
+    start: Start = Start()
+    doubt: Doubt = Doubt()
+    loss: Loss = Loss()
+    alarm: Alarm = Alarm()
+
+    @property
+    def alarmed(self) -> bool:
+        """Whether a loss is sustained."""
+        return self.alarm.raised
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether it lasted as long as a proposal needs it to."""
+        return self.alarm.confirmed
+
+    @property
+    def evidence_s(self) -> float:
+        """Seconds of evidence for a loss."""
+        return self.loss.evidence_s
+
+    @property
+    def onset_s(self) -> float | None:
+        """When the loss began."""
+        return self.loss.onset_s
+
     @property
     def drop(self) -> float | None:
         """The median relative loss since the onset."""
-        return -math.expm1(-median(self.losses.values)) if self.losses.values else None
+        losses = self.loss.losses.values
+        return -math.expm1(-median(losses)) if losses else None
 
     @property
     def value(self) -> float | None:
         """The median of the last minutes, in the signal's unit."""
         return median(value for _, value in self.recent) if self.recent else None
 
-
-def replace(state: State, **changes: Any) -> State:
-    """The state with these fields changed. A tuple, for it is made some times for every reading of a fleet, and takes a
-    fifth of the time that `dataclasses.replace` does."""
-    return state._replace(**changes)
+    def without_evidence(self) -> "State":
+        """With nothing collected towards an alarm."""
+        return self._replace(loss=Loss())
 
 
 def initial(level_until_s: float | None = None) -> State:
@@ -125,32 +196,26 @@ def initial(level_until_s: float | None = None) -> State:
 
 def resumed(alarmed: bool, onset_s: float | None) -> State:
     """The state after the operator was restarted; with `alarmed`, an incident is open in the status."""
-    return State(alarmed=alarmed, onset_s=onset_s)
+    return State(loss=Loss(onset_s=onset_s), alarm=Alarm(raised=alarmed))
 
 
 def reopened(state: State, onset_s: float | None) -> State:
     """The same state with the alarm standing: an incident is open, and history alone did not show it."""
-    if state.alarmed or state.recovered_at_s is not None:
+    if state.alarm.raised or state.alarm.recovered_at_s is not None:
         return state
-    return replace(state, alarmed=True, onset_s=onset_s if onset_s is not None else state.onset_s)
+    loss = state.loss if onset_s is None else state.loss._replace(onset_s=onset_s)
+    return state._replace(loss=loss, alarm=state.alarm._replace(raised=True))
 
 
 def of_another_loss(state: State, onset_s: float) -> State:
     """The same alarm for a loss that began later: it has to be confirmed by readings of its own."""
-    return replace(
-        without_evidence(state),
-        evidence_s=state.evidence_s,
-        onset_s=onset_s,
-        after_s=0.0,
-        beyond_s=0.0,
-        confirmed=False,
-        recover_s=0.0,
-    )
+    alarm = Alarm(raised=state.alarm.raised, recovered_at_s=state.alarm.recovered_at_s)
+    return state._replace(loss=Loss(evidence_s=state.loss.evidence_s, onset_s=onset_s), alarm=alarm)
 
 
 def alarm_after_s(state: State, detection: Detection) -> float:
     """Seconds of evidence that make a loss Regressed: `sustain_s`, or 0.7 of it where the job exports its phase."""
-    return detection.sustain_s * (_PHASE_KNOWN_SHARE if state.phase_known else 1.0)
+    return detection.sustain_s * (_PHASE_KNOWN_SHARE if state.run.phase_known else 1.0)
 
 
 def smallest_visible_loss(tolerance: Tolerance, alarm_s: float, detection: Detection) -> float:
@@ -165,47 +230,23 @@ def smallest_visible_loss(tolerance: Tolerance, alarm_s: float, detection: Detec
 
 def is_told_from_noise(state: State, kappa: float, tolerance: Tolerance) -> bool:
     """Whether the mean loss lies so far beyond `kappa` that its readings do not say so by chance."""
-    if state.counted <= 0:
+    mean = state.loss.mean
+    if mean.counted <= 0:
         return False
-    return state.cut_sum / state.counted >= kappa + tolerance.told_from_noise(state.counted)
+    return mean.cut_sum / mean.counted >= kappa + tolerance.told_from_noise(mean.counted)
 
 
 def restarted(state: State) -> State:
     """Another set of pods may run another commit: what was collected towards an alarm belongs to the one before."""
-    state = replace(
-        state,
-        incarnation=None,
-        restarts=state.restarts + 1,
-        arming=True,
-        arming_since_s=None,
-        good_s=0.0,
+    state = state._replace(
+        run=Run(restarts=state.run.restarts + 1, phase_known=state.run.phase_known),
+        start=Start(),
         bad_since_s=None,
-        step=None,
-        step_moved_s=None,
-        contradiction_s=0.0,
-        contradicting=None,
-        unusual_s=0.0,
-        unusual=None,
-        recover_s=0.0,
         window=(),
+        doubt=Doubt(),
+        alarm=state.alarm._replace(recover_s=0.0),
     )
-    return state if state.alarmed else without_evidence(state)
-
-
-def without_evidence(state: State) -> State:
-    """The state with nothing collected towards an alarm."""
-    return replace(
-        state,
-        evidence_s=0.0,
-        onset_s=None,
-        losses=Losses(),
-        grown_s=0.0,
-        grown_since_s=None,
-        smaller=(),
-        larger=Losses(),
-        cut_sum=0.0,
-        counted=0.0,
-    )
+    return state if state.alarm.raised else state.without_evidence()
 
 
 def added(sum_s: float, rate: float, step_s: float, most_s: float) -> float:

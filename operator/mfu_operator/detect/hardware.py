@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
 
-from mfu_operator.detect.words import per_cent
+from mfu_operator.detect.formatting import per_cent
 from mfu_operator.model.diagnosis import Bottleneck
 from mfu_operator.model.series import HardwareReading
 

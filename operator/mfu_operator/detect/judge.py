@@ -4,8 +4,8 @@ import math
 
 from mfu_operator.detect.cleaning import STRENGTH, level_of
 from mfu_operator.detect.evidence import Shown, State, alarm_after_s, smallest_visible_loss
+from mfu_operator.detect.formatting import bare, duration, name_of, per_cent, quantity
 from mfu_operator.detect.statistics import FEWEST_RUNS, LEVEL_SIGMAS, Tolerance, tolerance_of
-from mfu_operator.detect.words import bare, duration, name_of, per_cent, quantity
 from mfu_operator.model.baseline import Baseline, Detection, Signal
 from mfu_operator.model.verdict import Gate, Judgement, Verdict
 
@@ -52,14 +52,14 @@ def judge(
         change=None if signal is None else _change(signal, value, reference),
         evidence_s=state.evidence_s,
         sustain_s=alarm_after_s(state, detection),
-        confirm_evidence_s=min(state.after_s, detection.confirm_s),
+        confirm_evidence_s=min(state.alarm.after_s, detection.confirm_s),
         confirm_s=detection.confirm_s,
-        recover_evidence_s=state.recover_s,
+        recover_evidence_s=state.alarm.recover_s,
         recover_s=detection.recover_s,
         onset_s=state.onset_s,
         drop=state.drop if state.alarmed else None,
         confirmed=state.alarmed and state.confirmed,
-        recovered=state.recovered_at_s is not None and not state.alarmed,
+        recovered=state.alarm.recovered_at_s is not None and not state.alarmed,
         smallest_visible_drop=smallest_visible_loss(tolerance, alarm_after_s(state, detection), detection),
         last_usable_s=state.usable_s,
     )
@@ -85,10 +85,10 @@ def _decide(
     if tolerance.too_noisy and not state.alarmed:
         return Verdict.NOT_COMPARABLE, "BaselineTooNoisy", _too_noisy(tolerance)
     limit_s = alarm_after_s(state, detection)
-    if state.unusual_s >= limit_s:
+    if state.doubt.unusual_s >= limit_s:
         return Verdict.NOT_COMPARABLE, "UnitChanged", _unit_changed(state, baseline)
-    if state.contradicting and state.contradiction_s >= limit_s:
-        return Verdict.NOT_COMPARABLE, "SignalsDisagree", _disagree(state.contradicting, tolerance)
+    if state.doubt.contradicting and state.doubt.contradiction_s >= limit_s:
+        return Verdict.NOT_COMPARABLE, "SignalsDisagree", _disagree(state.doubt.contradicting, tolerance)
     missing = _no_data(state, detection, now_s)
     if missing:
         return Verdict.NO_DATA, *missing
@@ -104,8 +104,8 @@ def _no_data(state: State, detection: Detection, now_s: float) -> tuple[str, str
     if now_s - state.reading_s > stale_after_s(detection):
         return "Stale", f"the last reading is {duration(now_s - state.reading_s)} old: is the job running and scraped?"
     if Gate.HUNG in state.gates:
-        since = "" if state.step_moved_s is None else f" for {duration(now_s - state.step_moved_s)}"
-        return "Hung", f"the step counter stands still at {state.step:g}{since}"
+        since = "" if state.run.step_moved_s is None else f" for {duration(now_s - state.run.step_moved_s)}"
+        return "Hung", f"the step counter stands still at {state.run.step:g}{since}"
     if state.alarmed and state.gates == _OWN:
         return None
     longest_s = max(_SOONEST_STALE_S, _GATED_SHARE * detection.sustain_s)
@@ -156,7 +156,7 @@ def _measured(state: State, baseline: Baseline, tolerance: Tolerance, since: str
 def _regressed(state: State, baseline: Baseline, tolerance: Tolerance, now_s: float) -> str:
     since = "" if state.onset_s is None else f" for {duration(now_s - state.onset_s)}"
     text = _measured(state, baseline, tolerance, since)
-    if state.recover_s > 0:
+    if state.alarm.recover_s > 0:
         text += "; within tolerance again, not yet long enough"
     elif not state.confirmed and (state.drop or 0.0) < tolerance.confirm_ratio:
         text += _too_small_to_confirm(baseline, tolerance)
@@ -199,7 +199,7 @@ def _too_noisy(tolerance: Tolerance) -> str:
 
 
 def _unit_changed(state: State, baseline: Baseline) -> str:
-    signal, loss = state.unusual if state.unusual is not None else (None, 0.0)
+    signal, loss = state.doubt.unusual if state.doubt.unusual is not None else (None, 0.0)
     reference = level_of(baseline.level, signal) if signal else None
     if signal is None or reference is None:
         return "the readings are in another unit than the baseline"

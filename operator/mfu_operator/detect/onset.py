@@ -3,7 +3,7 @@ loss comes on top of it: what is confirmed then began with that one."""
 
 from statistics import median
 
-from mfu_operator.detect.evidence import INDEPENDENT_SHARE, Losses, State, added, alarm_after_s, replace
+from mfu_operator.detect.evidence import INDEPENDENT_SHARE, Growth, Loss, State, added, alarm_after_s
 from mfu_operator.detect.statistics import Tolerance
 from mfu_operator.model.baseline import Detection
 
@@ -23,7 +23,7 @@ def begin_s(state: State, now_s: float, step_s: float, kappa: float) -> float:
     return (first_s + (first_s - step_s if good_s is None else good_s)) / 2
 
 
-def with_growth(
+def grown(
     state: State,
     now_s: float,
     loss: float,
@@ -31,31 +31,31 @@ def with_growth(
     step_s: float,
     tolerance: Tolerance,
     detection: Detection,
-) -> State:
-    """Note since when the loss is one that can be confirmed, and the losses before and since."""
+) -> Growth:
+    """Since when the loss is one that can be confirmed, and the losses before and since."""
+    before = state.loss.growth
     rate = (smoothed - tolerance.confirm_kappa) / tolerance.scale
-    grown_s = added(state.grown_s, rate, step_s, detection.sustain_s)
-    if grown_s <= 0:
-        if state.grown_since_s is None:
-            return state
-        return replace(state, grown_s=0.0, grown_since_s=None, smaller=(), larger=Losses())
-    if state.grown_since_s is None:
-        since_s = begin_s(state, now_s, step_s, tolerance.confirm_kappa)
-        state = replace(state, grown_since_s=since_s, smaller=state.losses.values)
-    return replace(state, grown_s=grown_s, larger=state.larger.and_one(loss))
+    evidence_s = added(before.evidence_s, rate, step_s, detection.sustain_s)
+    if evidence_s <= 0:
+        return Growth()
+    since_s, smaller = before.since_s, before.smaller
+    if since_s is None:
+        since_s, smaller = begin_s(state, now_s, step_s, tolerance.confirm_kappa), state.loss.losses.values
+    return Growth(evidence_s, since_s, smaller, before.larger.and_one(loss))
 
 
-def since_it_grew(state: State, now_s: float, tolerance: Tolerance, detection: Detection) -> State:
+def since_it_grew(state: State, now_s: float, tolerance: Tolerance, detection: Detection) -> Loss:
     """The loss with the onset of what it grew to, where it grew for a whole horizon, by more than the tolerance and by
     more than chance."""
-    if state.grown_since_s is None or state.onset_s is None or state.grown_s < alarm_after_s(state, detection):
-        return state
-    if not state.smaller:
-        return state
+    loss, growth = state.loss, state.loss.growth
+    if growth.since_s is None or loss.onset_s is None or growth.evidence_s < alarm_after_s(state, detection):
+        return loss
+    if not growth.smaller:
+        return loss
     apart_s = INDEPENDENT_SHARE * detection.sustain_s
-    before = min(len(state.smaller), max(1.0, (state.grown_since_s - state.onset_s) / apart_s))
-    since = min(len(state.larger.values), max(1.0, (now_s - state.grown_since_s) / apart_s))
-    growth = median(state.larger.values) - median(state.smaller)
-    if growth <= tolerance.kappa + tolerance.told_from_noise(before * since / (before + since)):
-        return state
-    return replace(state, onset_s=state.grown_since_s, losses=state.larger)
+    before = min(len(growth.smaller), max(1.0, (growth.since_s - loss.onset_s) / apart_s))
+    since = min(len(growth.larger.values), max(1.0, (now_s - growth.since_s) / apart_s))
+    by = median(growth.larger.values) - median(growth.smaller)
+    if by <= tolerance.kappa + tolerance.told_from_noise(before * since / (before + since)):
+        return loss
+    return loss._replace(onset_s=growth.since_s, losses=growth.larger)

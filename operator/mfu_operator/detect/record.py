@@ -10,14 +10,8 @@ from typing import NamedTuple
 from mfu_operator.detect.advance import LONGEST_STEP_SHARE
 from mfu_operator.detect.cleaning import STRENGTH, gate_of, is_restart, log_speed, tells_the_speed, values_of
 from mfu_operator.detect.comparable import completed, differences
-from mfu_operator.detect.statistics import (
-    DEFAULT_TOLERANCE,
-    LARGEST_TOLERANCE,
-    MEDIAN_VARIANCE,
-    mad_sigma,
-    spread_of,
-)
-from mfu_operator.detect.words import duration, per_cent
+from mfu_operator.detect.formatting import duration, per_cent
+from mfu_operator.detect.statistics import DEFAULT_TOLERANCE, LARGEST_TOLERANCE, MEDIAN_VARIANCE, mad_sigma, spread_of
 from mfu_operator.errors import Unreadable
 from mfu_operator.model.baseline import Baseline, Comparable, Detection, Level, Provenance, RecordPlan, Signal
 from mfu_operator.model.incident import Recording

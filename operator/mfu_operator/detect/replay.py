@@ -10,8 +10,8 @@ from statistics import median
 from mfu_operator.detect.advance import GAP_SHARE, LONGEST_STEP_SHARE, advance
 from mfu_operator.detect.comparable import differences
 from mfu_operator.detect.evidence import initial
+from mfu_operator.detect.formatting import duration
 from mfu_operator.detect.judge import judge, stale_after_s
-from mfu_operator.detect.words import duration
 from mfu_operator.model.baseline import Baseline, Comparable, Detection
 from mfu_operator.model.series import Reading
 from mfu_operator.model.verdict import Gate, Judgement, Verdict

@@ -8,8 +8,8 @@ Source: Chowdhery et al. 2022, PaLM, appendix B. Recomputation is no model FLOP,
 from collections.abc import Mapping
 from dataclasses import replace
 
+from mfu_operator.detect.formatting import bare
 from mfu_operator.detect.peaks import dense_peak
-from mfu_operator.detect.words import bare
 from mfu_operator.errors import Stall
 from mfu_operator.model.baseline import BaselineSpec, Signal
 from mfu_operator.model.series import Reading

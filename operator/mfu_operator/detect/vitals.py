@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from mfu_operator.detect.cleaning import gate_of, is_restart
 from mfu_operator.detect.creeping import Creep, Trend
-from mfu_operator.detect.words import clock, duration, gibibytes, moment, per_cent
+from mfu_operator.detect.formatting import clock, duration, gibibytes, moment, per_cent
 from mfu_operator.model.baseline import Detection, Signal, Watch
 from mfu_operator.model.series import Phase, Reading
 from mfu_operator.model.verdict import Gate

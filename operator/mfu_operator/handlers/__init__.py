@@ -1,4 +1,4 @@
-"""The only files that import kopf. Each handler reads, calls `runtime`, and writes the status back.
+"""The only files that import kopf. Each handler reads, calls `process`, and writes the status back.
 
 startup   settings, adapters, the sweep and the Lease, made once and closed at cleanup
 baseline  what the API server tells of TrainingBaselines, handed to the fleet

@@ -5,7 +5,12 @@ import logging
 import kopf
 
 from mfu_operator import handlers
-from mfu_operator.runtime.garbage import collect_seldom
+from mfu_operator.adapters.cluster import connect
+from mfu_operator.adapters.cluster.definition import served_schema
+from mfu_operator.api.definition import require_fields
+from mfu_operator.errors import MfuError, Stall
+from mfu_operator.process.ending import end_process
+from mfu_operator.process.garbage import collect_seldom
 from mfu_operator.settings import from_environment
 
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
@@ -16,6 +21,10 @@ def run() -> None:
     collect_seldom()
     settings = from_environment()
     logging.basicConfig(level=logging.INFO, format=LOG_FORMAT)
+    try:
+        require_definition()
+    except Stall as error:
+        end_process(f"{error.reason}: {error.message}")
     registered = [module.__name__ for module in (handlers.startup, handlers.baseline, handlers.probes)]
     logging.getLogger(__name__).info("handlers: %s", ", ".join(registered))
     kopf.run(
@@ -25,3 +34,19 @@ def run() -> None:
         namespaces=settings.watch_namespaces,
         liveness_endpoint=f"http://{settings.listen_address}:{settings.health_port}/healthz",
     )
+
+
+def require_definition() -> None:
+    """Refuse to start on a definition that lacks fields which this version writes. One that cannot be read is no such
+    one: the watch says what is wrong with the API server.
+
+    Raises:
+        Stall: (DefinitionOutdated).
+    """
+    try:
+        schema = served_schema(connect())
+    except MfuError as error:
+        logging.getLogger(__name__).warning("the definition is not checked: %s: %s", error.reason, error.message)
+        return
+    if schema is not None:
+        require_fields(schema)

@@ -2,17 +2,17 @@
 
 from dataclasses import dataclass
 
-from mfu_operator.runtime.hands import Hands
-from mfu_operator.runtime.leader import Leader
-from mfu_operator.runtime.reconciler import Reconciler
+from mfu_operator.cycle.adapters import Adapters
+from mfu_operator.process.leader import Leader
+from mfu_operator.process.reconciler import Reconciler
 from mfu_operator.settings import Settings
 
 
 @dataclass(slots=True)
 class Shell:
-    """The settings, the hands, the Lease, and the loop over all baselines."""
+    """The settings, the adapters, the Lease, and the loop over all baselines."""
 
     settings: Settings
-    hands: Hands
+    adapters: Adapters
     leader: Leader
     reconciler: Reconciler

@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from mfu_operator.model import facts
+from mfu_operator.model.fact import Facts
+
 PARTS = (
     "compute",
     "communication",
@@ -19,7 +22,7 @@ PARTS = (
 )
 """The parts of a step, in the contract's order (schemaVersion 1)."""
 
-ANALYSIS = 4
+ANALYSIS = 5
 """Which analysis makes an account now. It is raised whenever the same trace gives another account: a fact that an
 earlier analysis did not look for is absent from its accounts as one that was looked for and not there is."""
 
@@ -50,8 +53,7 @@ class StepAccount:
 
     parts_ns maps each of PARTS to mean nanoseconds and sums to mean_ns; std_ns is the spread of the step times.
     ranges_ns are the mean nanoseconds of the training thread's own ranges. facts are further observations that a cause
-    is told by, per mean step unless the name says otherwise ("syncCalls", "inputNetworkNs", "loader": "inline");
-    an absent key was not observed, which is not zero.
+    is told by (facts.py); one that is absent was not observed, which is not zero.
     """
 
     count: int
@@ -65,10 +67,10 @@ class StepAccount:
     kernels: tuple[KernelTotal, ...] = ()
     ranges_ns: Mapping[str, float] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
-    facts: Mapping[str, float | str] = field(default_factory=dict)
+    facts: Facts = field(default_factory=Facts)
 
     @property
     def analysis(self) -> float:
         """Which analysis made it; the first ones did not say."""
-        made_by = self.facts.get("analysis")
-        return made_by if isinstance(made_by, int | float) else 1.0
+        made_by = self.facts.number(facts.ANALYSIS)
+        return 1.0 if made_by is None else made_by

@@ -106,6 +106,13 @@ class Watch:
     skipped_steps: int = 32
 
 
+@dataclass(frozen=True, slots=True)
+class SecretRef:
+    """A Secret in the baseline's own namespace. Keys: `token`, or `username` and `password`."""
+
+    name: str
+
+
 class ProfilingMode(StrEnum):
     """Whether the operator may launch profiling Jobs."""
 
@@ -115,10 +122,14 @@ class ProfilingMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Profiling:
-    """How the profiling Job copies and records the workload.
+    """How the profiling Job records the workload: in the running job where that is instrumented, else in a copy.
 
-    `command` replaces the container's own where its image hides it; `image` overrides the operator's profiler image.
-    `writable_volumes` are mounted as the run mounts them, every other one read-only.
+    `ranks` is how many ranks of the running job are asked (None: all up to 64, beyond that one per node),
+    `capture_secret` holds the capture API's token (None: the Secret mfu-capture), `queue` is the queue that admits the
+    Job where the run's own is not to (None: the run's). `image` overrides the operator's profiler image.
+
+    `warmup_steps`, `command`, `env` and `writable_volumes` are a copy's: `command` replaces the container's own where
+    its image hides it, `writable_volumes` are mounted as the run mounts them, every other one read-only.
     """
 
     mode: ProfilingMode = ProfilingMode.AUTO
@@ -130,6 +141,9 @@ class Profiling:
     env: Mapping[str, str] = field(default_factory=dict)
     writable_volumes: tuple[str, ...] = ()
     priority_class: str | None = None
+    ranks: int | None = None
+    capture_secret: SecretRef | None = None
+    queue: str | None = None
 
 
 class RemediationMode(StrEnum):
@@ -147,13 +161,6 @@ class ForgeKind(StrEnum):
     GITLAB = "GitLab"
     GITEA = "Gitea"
     BITBUCKET = "Bitbucket"
-
-
-@dataclass(frozen=True, slots=True)
-class SecretRef:
-    """A Secret in the baseline's own namespace. Keys: `token`, or `username` and `password`."""
-
-    name: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,21 +1,17 @@
 """Commits, what they changed, and which of them is suspected."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One file of a commit; None content is a file that did not exist on that side (or is not text).
-
-    `read` says that the application reads the file although it lies outside its path: a kustomization's base, a Helm
-    value file. `binary` says that its content is not text (or too large to be configuration).
-    """
+    """One file of a commit; None content is a file that did not exist on that side (or is not text)."""
 
     path: str
     before: str | None
     after: str | None
-    read: bool = False
-    binary: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +52,9 @@ class Source:
 
     `replaces_immutable` says whether the delivery will replace a Job whose template changes (Force=true,Replace=true
     in Argo CD; force: enabled in Flux): None where the workload is not of an immutable kind. `updaters` are tools that
-    write images to the path by themselves and may undo a revert. `also` are files outside the path that the
-    application reads. `tool` names the delivery for people, who should read
-    `warnings` before they merge.
+    write images to the path by themselves and may undo a revert. `tool` names the delivery for people, who should read
+    `warnings` before they merge. `objects` are the delivery tool's own objects as they stand: what is rendered, and how
+    (none: the manifests under the path).
     """
 
     repository: str
@@ -68,20 +64,26 @@ class Source:
     synced_revision: str | None
     replaces_immutable: bool | None = None
     updaters: tuple[str, ...] = ()
-    also: tuple[str, ...] = ()
     hydrated: Hydrated | None = None
     tool: str = "Argo CD"
     warnings: tuple[str, ...] = ()
+    objects: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """A commit of the window with the reasons for and against it. score 0 is ruled out."""
+    """A commit of the window with the reasons for and against it. score 0 is ruled out.
+
+    `changed` is what it alone changed of what the workload gets, `text` the keys of files in which it did so where
+    they can be traced; `updaters` are tools that wrote it and may write it again.
+    """
 
     commit: Commit
     score: float
     changed: tuple[str, ...]
     because: tuple[str, ...]
+    text: tuple[str, ...] = ()
+    updaters: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,8 @@ class SuspectFact:
 
 @dataclass(frozen=True, slots=True)
 class ProposalFact:
-    """What was proposed (or, with a dry run, would be). url and number are None with a dry run."""
+    """What was proposed (or, with a dry run, would be). url, number and opened_at are None with a dry run; opened_at is
+    when the operator opened the pull request, or found it open."""
 
     kind: ProposalKind
     branch: str
@@ -68,6 +69,7 @@ class ProposalFact:
     state: PullRequestState | None = None
     merged_at: float | None = None
     merge_sha: str | None = None
+    opened_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +115,20 @@ class Incident:
     """Why the incident was closed without a recovery: a person accepted the new level."""
     superseded: str | None = None
     """Why it was closed without one: another run took its place, or the loss grew, and that is another incident."""
-    picture: str | None = None
-    """Its readings as an SVG document, drawn once it recovered; empty where the source kept none. None: not drawn."""
+    closed: tuple[str, str] | None = None
+    """(reason, message): why it was closed without one, where its workload ended or is gone, or a person closed it."""
+    ended_at: float | None = None
+    """When it was closed without one."""
+    gpu_hours_lost: float | None = None
+    """Device hours beyond the baseline until then, of the time while pods ran."""
+    devices: int | None = None
+    """How many devices its run had when it was opened."""
+    ran_s: float = 0.0
+    """How long pods ran between the onset and their last stop."""
+    stopped_at: float | None = None
+    """Since when no pod is seen running; None while one runs."""
+    resumed_at: float | None = None
+    """When the pods that run now began, where they are not those of the onset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +147,9 @@ class Recording:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A `TrainingBaseline`'s status, decoded. `incidents` counts those ever opened: the next incident's id comes from
-    it, so that two replicas give it the same name. `configuration` is a digest of what the facts were gathered under:
-    the workload, what makes its readings comparable, and the declared level."""
+    """A `TrainingBaseline`'s status, decoded. `incidents` counts those ever opened. `configuration` is a digest of what
+    the facts were gathered under: the workload, what makes its readings comparable, and the declared level. `noted` are
+    digests of the requests of persons that were fulfilled and still stand in the object's annotations."""
 
     observed_generation: int = 0
     judgement: Judgement | None = None
@@ -148,5 +162,6 @@ class Status:
     history: tuple[Incident, ...] = ()
     previous_baselines: tuple[Baseline, ...] = ()
     configuration: str | None = None
+    noted: tuple[str, ...] = ()
     symptoms: tuple[Symptom, ...] = ()
     conditions: tuple[Condition, ...] = field(default_factory=tuple)

@@ -5,16 +5,31 @@ from enum import StrEnum
 
 
 class ProposalKind(StrEnum):
-    """REVERT undoes a commit; PIN sets the last known good image digest."""
+    """REVERT undoes a commit, MINIMAL_REVERT only the keys of it that are guilty; PIN_DIGEST sets the image that ran,
+    PIN_CHART the chart version, PIN_PARAMETER a parameter. PIN is what earlier releases stored for PIN_DIGEST."""
 
     REVERT = "Revert"
+    MINIMAL_REVERT = "MinimalRevert"
+    PIN_DIGEST = "PinDigest"
+    PIN_CHART = "PinChart"
+    PIN_PARAMETER = "PinParameter"
     PIN = "Pin"
 
 
 @dataclass(frozen=True, slots=True)
+class Edit:
+    """One file's text before and after a proposal; None: it is not there."""
+
+    path: str
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Proposal:
-    """A pull request to be: everything that a forge needs, nothing that it does not. `branch` is derived from the
-    incident, so that doing it twice gives the same."""
+    """A pull request to be: everything that a forge needs, nothing that it does not. `branch` is derived from
+    what is undone and where, so that doing it twice, or for two baselines, gives the same. `base_sha` is the commit of
+    `base` that it was rendered on; None: the head."""
 
     kind: ProposalKind
     branch: str
@@ -23,8 +38,9 @@ class Proposal:
     body: str
     commit_message: str
     revert_sha: str | None = None
-    pins: tuple[tuple[str, str, str], ...] = ()
-    """(path, image without tag and digest, digest) for a PIN."""
+    base_sha: str | None = None
+    edits: tuple[Edit, ...] = ()
+    """What changes, where that is not a whole commit taken back."""
 
 
 class PullRequestState(StrEnum):
@@ -37,11 +53,14 @@ class PullRequestState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PullRequest:
-    """A pull request as the forge has it. `merge_sha` and `merged_at` (Unix seconds) are set once it is merged."""
+    """A pull request as the forge has it. `head` is its branch's newest commit (None: not told), `merge_sha` and
+    `merged_at` (Unix seconds) are set once it is merged."""
 
     number: int
     url: str
     branch: str
     state: PullRequestState
+    title: str = ""
+    head: str | None = None
     merge_sha: str | None = None
     merged_at: float | None = None

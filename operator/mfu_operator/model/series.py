@@ -6,6 +6,9 @@ from enum import StrEnum
 
 from mfu_operator.model.baseline import Signal
 
+TimeSpan = tuple[float, float]
+"""From and to, Unix seconds."""
+
 
 class Phase(StrEnum):
     """What the job says it is doing; UNKNOWN where it exports no phase."""

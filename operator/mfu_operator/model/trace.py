@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from mfu_operator.model.fact import Observed
+
 Ints = NDArray[np.int64]
 """One column, shape (rows,)."""
 
@@ -44,7 +46,8 @@ class DeviceOps:
 
     `part` indexes PARTS (0 compute … 5 memset); `launch` is the row in `calls` that issued the operation or NONE;
     `size` is bytes (0 for kernels); `pageable` is 1 where a host side of a copy is pageable memory; `shape` is a hash
-    of the launch geometry, 0 where unknown; `graph` is 1 where a CUDA graph issued it, or where it is a whole graph.
+    of the launch geometry, 0 where unknown; `graph` is 1 where a CUDA graph issued it, or where it is a whole graph;
+    `message` is the row in the trace's `messages` that the operation itself names, or NONE.
     """
 
     start: Ints = field(default_factory=column)
@@ -58,6 +61,28 @@ class DeviceOps:
     pageable: Ints = field(default_factory=column)
     shape: Ints = field(default_factory=column)
     graph: Ints = field(default_factory=column)
+    message: Ints = field(default_factory=column)
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+
+@dataclass(frozen=True, slots=True)
+class Messages:
+    """What collectives carry, where that was recorded; equally long columns.
+
+    Each row is a range [start, end) of the host `thread` that issued one, or what an operation says of itself (`thread`
+    NONE). `kind` and `group` (the process group) index the trace's names, NONE where unknown; `size` is bytes and
+    `members` the ranks of the group, 0 where unknown.
+    """
+
+    start: Ints = field(default_factory=column)
+    end: Ints = field(default_factory=column)
+    thread: Ints = field(default_factory=column)
+    kind: Ints = field(default_factory=column)
+    size: Ints = field(default_factory=column)
+    group: Ints = field(default_factory=column)
+    members: Ints = field(default_factory=column)
 
     def __len__(self) -> int:
         return len(self.start)
@@ -103,10 +128,11 @@ class Trace:
     host_ops: Spans = field(default_factory=Spans)
     os_calls: Spans = field(default_factory=Spans)
     batches: Batches = field(default_factory=Batches)
+    messages: Messages = field(default_factory=Messages)
     gpus: Mapping[int, str] = field(default_factory=dict)
     device_expected: bool = False
     unread: str | None = None
     warnings: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     incomplete: str | None = None
-    settings: Mapping[str, float | str] = field(default_factory=dict)
+    settings: Observed = field(default_factory=dict)

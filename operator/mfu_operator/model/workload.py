@@ -10,7 +10,8 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """One pod of the run. images are the digests of its containers (spec `image@sha256:` first, else imageID)."""
+    """One pod of the run. images are the digests of its containers (spec `image@sha256:` first, else imageID).
+    `manifest` is the pod as the cluster has it: read, never aliased, and not kept beyond the tick."""
 
     name: str
     node: str | None
@@ -19,6 +20,7 @@ class Pod:
     started_at: float | None
     restarts: int
     images: tuple[str, ...] = ()
+    manifest: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,9 @@ class PodEndpoint:
 class Workload:
     """The job and its pods. `template` is its pod template (metadata and spec) as plain dicts: read, never aliased.
 
-    `pod_count` is how many pods that train its spec asks for, None where it does not say.
+    `pod_count` is how many pods that train its spec asks for, None where it does not say. `finished`: its controller
+    will run none any more. `owners` are the objects that made it, by API group, kind and name. `documents` are the
+    object itself and what its pods are made from (a TrainJob's runtime).
     """
 
     uid: str
@@ -45,6 +49,9 @@ class Workload:
     annotations: Mapping[str, str] = field(default_factory=dict)
     pods: tuple[Pod, ...] = ()
     pod_count: int | None = None
+    finished: bool = False
+    owners: tuple[tuple[str, str, str], ...] = ()
+    documents: tuple[Mapping[str, Any], ...] = field(default=(), repr=False, compare=False)
 
     @property
     def template_digest(self) -> str:
@@ -66,7 +73,8 @@ class JobPhase(StrEnum):
 @dataclass(frozen=True, slots=True)
 class ProfilingJob:
     """A profiling Job as observed. `result` is its termination message; `reason` and `message` say why it failed or
-    waits (Evicted, Unschedulable, ImagePullBackOff, DeadlineExceeded, …)."""
+    waits (Evicted, Unschedulable, ImagePullBackOff, DeadlineExceeded, …). `owner` is the uid of the TrainingBaseline
+    that asked for it, `subject` the id of what it was launched to record; None: it has no such mark."""
 
     name: str
     phase: JobPhase
@@ -76,3 +84,5 @@ class ProfilingJob:
     result: str | None = None
     reason: str | None = None
     message: str | None = None
+    owner: str | None = None
+    subject: str | None = None

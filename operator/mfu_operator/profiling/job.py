@@ -1,12 +1,13 @@
 """The profiling Job's manifest: named after the incident, bounded in time, without rights."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mfu_operator.errors import Stall
 from mfu_operator.model.baseline import BaselineSpec
+from mfu_operator.profiling.privileges import Privilege, require_permitted
 from mfu_operator.profiling.surgery import profiling_pod
 
 KEEP_FINISHED_S = 24 * 3600
@@ -21,6 +22,17 @@ SAYS_IT_WAS_DISRUPTED = {
 """An eviction by the API and a preemption delete the pod; only by this does the Job itself still say why it failed."""
 
 
+@dataclass(frozen=True, slots=True)
+class Permit:
+    """What profiling pods may have: privileges by namespace, and priority classes beside the operator's own."""
+
+    privileges: Mapping[str, Set[Privilege]] = field(default_factory=dict)
+    priority_classes: tuple[str, ...] = ()
+
+
+NOTHING = Permit()
+
+
 def profiling_job(
     name: str,
     spec: BaselineSpec,
@@ -29,6 +41,7 @@ def profiling_job(
     profiler_image: str | None,
     labels: Mapping[str, str],
     priority_class: str | None = None,
+    permit: Permit = NOTHING,
 ) -> dict[str, Any]:
     """The `batch/v1` Job that records and analyses a few steps of the workload.
 
@@ -37,9 +50,10 @@ def profiling_job(
         owner: the TrainingBaseline (apiVersion, kind, name, uid): the Job is deleted with it.
         profiler_image: the operator's default, used unless spec.profiling.image says otherwise.
         priority_class: the operator's default, used unless spec.profiling.priorityClassName says otherwise.
+        permit: what an administrator permits.
 
     Raises:
-        Stall: ProfilerImageMissing, and those of `profiling_pod`.
+        Stall: ProfilerImageMissing, ProfilingForbidden, and those of `profiling_pod`.
     """
     image = spec.profiling.image or profiler_image
     if not image:
@@ -47,8 +61,10 @@ def profiling_job(
             "ProfilerImageMissing",
             "no profiler image is known; install the chart with profilerImage set or set spec.profiling.image",
         )
-    profiling = replace(spec.profiling, priority_class=spec.profiling.priority_class or priority_class)
+    profiling = replace(spec.profiling, priority_class=permitted_priority(spec, priority_class, permit))
     pod = profiling_pod(template, spec.workload.container, profiling, image)
+    own_program = bool(profiling.command or profiling.image or profiling.env)
+    require_permitted(pod, permit.privileges.get(spec.workload.namespace, frozenset()), own_program)
     marks = {"labels": dict(labels), "annotations": dict(NO_SIDECARS)}
     return {
         "apiVersion": "batch/v1",
@@ -69,3 +85,15 @@ def profiling_job(
             "template": {"metadata": marks, "spec": pod},
         },
     }
+
+
+def permitted_priority(spec: BaselineSpec, default: str | None, permit: Permit) -> str | None:
+    """The priority class of a profiling pod; None: the cluster's default. Raises Stall (ProfilingForbidden)."""
+    asked = spec.profiling.priority_class
+    if asked is not None and asked not in (default, *permit.priority_classes):
+        raise Stall(
+            "ProfilingForbidden",
+            f"spec.profiling.priorityClassName {asked!r} is not among those of profiling pods: remove it, or "
+            "ask an administrator to add it to the chart's profiling.priorityClasses",
+        )
+    return asked or default

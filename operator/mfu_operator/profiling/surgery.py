@@ -14,6 +14,9 @@ from mfu_operator.profiling import nsys
 
 Spec = dict[str, Any]
 
+ANALYSIS_CONTAINER = "mfu-analyze"
+"""The one whose termination message is the account."""
+
 SHARED_VOLUME = "mfu-profiling"
 TRAINING_ONLY = ("livenessProbe", "readinessProbe", "startupProbe", "lifecycle", "ports")
 POD_IDENTITY = ("hostname", "subdomain", "serviceAccount", "serviceAccountName", "hostNetwork", "nodeName")
@@ -143,7 +146,7 @@ def _tools(image: str, security: Spec) -> Spec:
 
 def _analysis(image: str, security: Spec) -> Spec:
     return {
-        "name": "mfu-analyze",
+        "name": ANALYSIS_CONTAINER,
         "image": image,
         "imagePullPolicy": "IfNotPresent",
         "command": nsys.analyze(),

@@ -3,26 +3,27 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from mfu_operator.detect.formatting import clock
 from mfu_operator.errors import AskPerson, MfuError, Stall, Wait
+from mfu_operator.gitops.blame.scores import PLAUSIBLE
 from mfu_operator.gitops.propose import propose
-from mfu_operator.gitops.suspects import mounted, rank
 from mfu_operator.model.baseline import RemediationMode
-from mfu_operator.model.commit import Ranking
 from mfu_operator.model.condition import Event
-from mfu_operator.model.incident import ProposalFact, Status, SuspectFact
+from mfu_operator.model.incident import Incident, ProposalFact, Status, SuspectFact
+from mfu_operator.model.investigation import Findings, Question
 from mfu_operator.model.masking import masked
-from mfu_operator.model.proposal import PullRequestState
+from mfu_operator.model.proposal import PullRequest, PullRequestState
 from mfu_operator.reconcile.effects import (
-    CommitsRead,
     Effect,
     EnsureJob,
     EnsurePullRequest,
+    Investigate,
+    Investigated,
     JobEnsured,
     Outcome,
     Previewed,
     PreviewProposal,
     Proposed,
-    ReadCommits,
     Subject,
 )
 from mfu_operator.reconcile.incident import opened
@@ -30,7 +31,7 @@ from mfu_operator.reconcile.world import World
 
 FAILED_CONDITION: Mapping[type[Effect], str] = {
     EnsureJob: "ProfilingFailed",
-    ReadCommits: "ProposalFailed",
+    Investigate: "ProposalFailed",
     PreviewProposal: "ProposalFailed",
     EnsurePullRequest: "ProposalFailed",
 }
@@ -61,15 +62,8 @@ def conclude(world: World, effect: Effect, outcome: Outcome) -> Conclusion:
     match effect, outcome:
         case EnsureJob(), JobEnsured():
             return _launched(world, effect)
-        case ReadCommits(), CommitsRead(commits):
-            ranking = rank(
-                commits,
-                effect.source.path,
-                world.spec.workload,
-                _cause(world),
-                mounted(world.workload.template) if world.workload else None,
-            )
-            return _suspected(world, effect, ranking)
+        case Investigate(), Investigated(findings):
+            return _suspected(world, effect.question, findings)
         case PreviewProposal(), Previewed(diff):
             return _previewed(world, effect, diff)
         case EnsurePullRequest(), Proposed():
@@ -98,18 +92,12 @@ def _launched(world: World, effect: EnsureJob) -> Conclusion:
     return Conclusion(replace(world.status, incident=replace(opened(world), profile=effect.profile)), (event,))
 
 
-def _cause(world: World) -> str | None:
-    diagnosis = opened(world).diagnosis
-    if diagnosis is None:
-        return None
-    return diagnosis.cause or (str(diagnosis.bottleneck) if diagnosis.bottleneck else None)
-
-
-def _suspected(world: World, effect: ReadCommits, ranking: Ranking) -> Conclusion:
-    incident = replace(opened(world), good_revision=effect.good, bad_revision=effect.bad)
-    chosen = ranking.chosen
+def _suspected(world: World, question: Question, findings: Findings) -> Conclusion:
+    incident = replace(opened(world), good_revision=question.good, bad_revision=question.bad)
+    ranking, chosen = findings.ranking, findings.ranking.chosen
     if chosen is None:
-        blocked = ("NoSingleSuspect", ranking.because)
+        because = _no_suspect(findings)
+        blocked = (because.reason, because.message)
         return Conclusion(
             replace(world.status, incident=replace(incident, blocked=blocked)), (Event("Warning", *blocked),)
         )
@@ -131,10 +119,11 @@ def _suspected(world: World, effect: ReadCommits, ranking: Ranking) -> Conclusio
     try:
         proposal = propose(
             found,
-            ranking,
-            effect.source,
+            chosen,
+            findings,
+            question.source,
             subject=f"{world.identity.namespace}/{world.identity.name}",
-            known_good=world.status.known_good,
+            installation=world.defaults.installation,
             healthy=healthy.account if healthy else None,
             runbooks=world.defaults.runbook_base_url or "",
         )
@@ -144,8 +133,23 @@ def _suspected(world: World, effect: ReadCommits, ranking: Ranking) -> Conclusio
             replace(world.status, incident=replace(found, blocked=blocked)), (*events, Event("Warning", *blocked))
         )
     asked = world.spec.remediation.mode is RemediationMode.PULL_REQUEST
-    then: Effect = EnsurePullRequest(effect.source, proposal) if asked else PreviewProposal(effect.source, proposal)
+    source = question.source
+    then: Effect = EnsurePullRequest(source, proposal) if asked else PreviewProposal(source, proposal)
     return Conclusion(replace(world.status, incident=found), events, then)
+
+
+def _no_suspect(findings: Findings) -> AskPerson:
+    because = findings.ranking.because
+    if findings.not_rendered:
+        return AskPerson("CannotRender", because)
+    if any(suspect.score >= PLAUSIBLE for suspect in findings.ranking.suspects):
+        return AskPerson("NoSingleSuspect", because)
+    return AskPerson("NoSuspect", because)
+
+
+def _answers(found: PullRequest, incident: Incident) -> bool:
+    """Whether what was merged can have ended this loss: not where it was merged before the loss began."""
+    return found.merged_at is not None and found.merged_at >= incident.onset_at
 
 
 def _previewed(world: World, effect: PreviewProposal, diff: str) -> Conclusion:
@@ -160,12 +164,13 @@ def _proposed(world: World, effect: EnsurePullRequest, outcome: Proposed) -> Con
     fact = ProposalFact(
         proposal.kind,
         proposal.branch,
-        proposal.title,
+        found.title or proposal.title,
         dry_run=False,
         diff=masked(outcome.diff),
         url=found.url,
         number=found.number,
         state=found.state,
+        opened_at=world.now_s,
         merged_at=found.merged_at,
         merge_sha=found.merge_sha,
     )
@@ -174,5 +179,14 @@ def _proposed(world: World, effect: EnsurePullRequest, outcome: Proposed) -> Con
         blocked = ("PullRequestClosed", f"{found.url} was closed without merging, which is taken as a no")
         incident = replace(incident, blocked=blocked)
         return Conclusion(replace(world.status, incident=incident), (Event("Warning", *blocked),))
-    event = Event("Normal", "Proposed", f"{found.url}: {proposal.title}")
+    if found.state is PullRequestState.MERGED and not _answers(found, incident):
+        when = clock(found.merged_at) if found.merged_at is not None else "an unknown time"
+        because = "the loss has another cause, or the merge was not rolled out to this run"
+        blocked = (
+            "AlreadyReverted",
+            f"{found.url} was merged at {when}, before this loss began at {clock(incident.onset_at)}: {because}",
+        )
+        incident = replace(opened(world), blocked=blocked)
+        return Conclusion(replace(world.status, incident=incident), (Event("Warning", *blocked),))
+    event = Event("Normal", "Proposed", f"{found.url}: {fact.title}")
     return Conclusion(replace(world.status, incident=incident), (event,))

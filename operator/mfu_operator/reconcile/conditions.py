@@ -8,9 +8,11 @@ MeasurementFailed  True only: readings could not be had
 ProfilingFailed    True only: a profile could not be recorded
 ProposalFailed     True only: a proposal was asked for and there is none, with the reason
 RecoveryFailed     True only: the proposal was merged and the loss remains
+ServedTwice        True only: another installation of the operator serves this baseline too
 Hung               True only: the run stands still                                   \
 MemoryCreeping     True only: its memory will be full                                 > symptoms: apart from its speed
 NotLearning        True only: its loss is not finite, or its updates are skipped     /
+StatusUnreadable   True only, for a day: something of the stored status could not be read and was set aside
 """
 
 from collections.abc import Sequence
@@ -26,7 +28,8 @@ from mfu_operator.model.workload import JobPhase
 from mfu_operator.reconcile import symptoms
 from mfu_operator.reconcile.conclude import Failure
 from mfu_operator.reconcile.incident import proposal_missing
-from mfu_operator.reconcile.world import World
+from mfu_operator.reconcile.unticked import still_set_aside
+from mfu_operator.reconcile.world import World, seen
 
 RECOVERY_HORIZONS = 3.0
 """After a merge the tool has to sync, the pods to restart and the readings to hold: three times the horizon."""
@@ -53,9 +56,12 @@ def conditions(
         _profiling_failed(world, status, failures),
         _proposal_failed(world, status, failures),
         _recovery_failed(world, status.incident),
+        _served_twice(world.neighbours),
         *symptoms.conditions(status.symptoms),
     ]
-    return tuple(_dated(world, status, condition) for condition in found if condition is not None)
+    aside = still_set_aside(status, world.now_s)
+    dated = [_dated(world, status, condition) for condition in found if condition is not None]
+    return tuple(dated if aside is None else [*dated, aside])
 
 
 def _ready(world: World, status: Status) -> Condition:
@@ -157,8 +163,9 @@ def _profiling_failed(world: World, status: Status, failures: Sequence[Failure])
     for failure in failures:
         if failure.condition == "ProfilingFailed":
             return Condition("ProfilingFailed", "True", failure.reason, failure.message)
-    if world.job is not None and world.job.phase is JobPhase.WAITING and world.job.reason is not None:
-        return Condition("ProfilingFailed", "True", world.job.reason, f"Job {world.job.name}: {world.job.message}")
+    job = seen(world.job)
+    if job is not None and job.phase is JobPhase.WAITING and job.reason is not None:
+        return Condition("ProfilingFailed", "True", job.reason, f"Job {job.name}: {job.message}")
     profile = _current_profile(status)
     if profile is None or profile.failure is None:
         return None
@@ -195,6 +202,19 @@ def _recovery_failed(world: World, incident: Incident | None) -> Condition | Non
         "NotRecovered",
         f"{minutes:.0f} min after the merge the loss remains: {suspect} is exonerated, or its revert was not rolled "
         "out; compare the application's synced revision with the merge",
+    )
+
+
+def _served_twice(neighbours: Sequence[str]) -> Condition | None:
+    """Every one of them writes the same words, so that they do not overwrite each other's for ever."""
+    if not neighbours:
+        return None
+    return Condition(
+        "ServedTwice",
+        "True",
+        "NeighbourFound",
+        f"the installations {' and '.join(neighbours)} (namespace/Lease) serve this baseline: each judges it and opens "
+        "pull requests; give each its own watchNamespaces, or uninstall one",
     )
 
 

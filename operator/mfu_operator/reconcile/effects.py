@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from mfu_operator.model.commit import Commit, Source
+from mfu_operator.model.commit import Source
 from mfu_operator.model.condition import Event
 from mfu_operator.model.incident import ProfileFact, Status
+from mfu_operator.model.investigation import Findings, Question
 from mfu_operator.model.proposal import Proposal, PullRequest
 
 
@@ -36,12 +37,10 @@ class EnsureJob:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadCommits:
-    """Read the commits of the window (good, bad]."""
+class Investigate:
+    """Find which commit of the window (good, bad] did it."""
 
-    source: Source
-    good: str
-    bad: str
+    question: Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,7 @@ class EnsurePullRequest:
     proposal: Proposal
 
 
-Effect = EnsureJob | ReadCommits | PreviewProposal | EnsurePullRequest
+Effect = EnsureJob | Investigate | PreviewProposal | EnsurePullRequest
 Step = Record | Effect
 
 
@@ -70,10 +69,10 @@ class JobEnsured:
 
 
 @dataclass(frozen=True, slots=True)
-class CommitsRead:
-    """The window's commits, newest first."""
+class Investigated:
+    """What was found."""
 
-    commits: tuple[Commit, ...]
+    findings: Findings
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,4 +90,4 @@ class Proposed:
     diff: str
 
 
-Outcome = JobEnsured | CommitsRead | Previewed | Proposed
+Outcome = JobEnsured | Investigated | Previewed | Proposed

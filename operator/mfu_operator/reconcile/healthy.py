@@ -11,21 +11,19 @@ from mfu_operator.model.verdict import Verdict
 from mfu_operator.reconcile import profile
 from mfu_operator.reconcile.effects import Record, Step, Subject
 from mfu_operator.reconcile.known_good import known_good, newest_start_s, quiet, with_revision
-from mfu_operator.reconcile.opening import new_incident
-from mfu_operator.reconcile.picture import draw
+from mfu_operator.reconcile.opening import dismissed, new_incident, onset_s
 from mfu_operator.reconcile.world import World
 
 
 def open_incident(world: World) -> Step | None:
     """A sustained loss opens the incident."""
     judgement = world.judgement
-    if judgement is None or judgement.verdict is not Verdict.REGRESSED:
+    if judgement is None or judgement.verdict is not Verdict.REGRESSED or dismissed(world, judgement):
         return None
     healthy = world.status.healthy_profile
     if healthy is not None and profile.awaits_job(healthy):
         healthy = profile.overlapping(healthy, "a loss set in while it ran")
-    onset_s = judgement.onset_s if judgement.onset_s is not None else world.now_s
-    incident = new_incident(world, judgement, onset_s)
+    incident = new_incident(world, judgement, onset_s(world, judgement))
     event = Event("Warning", "Regressed", f"incident {incident.id}: {judgement.message}")
     return Record(
         replace(world.status, incidents=world.status.incidents + 1, incident=incident, healthy_profile=healthy),
@@ -57,7 +55,7 @@ def profile_once(world: World) -> Step | None:
     known = world.status.healthy_profile
     subject_id = naming.healthy_id(world.identity.name, world.identity.uid)
     if (known is None or known.failure is not None) and profile.settled(world):
-        profile.require_one_pod(world)
+        profile.require_way(world)
     if known is None:
         return profile.launch(world, Subject.BASELINE, subject_id) if quiet(world.judgement) else None
     if known.account is not None:
@@ -66,7 +64,7 @@ def profile_once(world: World) -> Step | None:
     if known.failure is not None:
         again = profile.retry_due(world, known) and quiet(world.judgement)
         return profile.launch(world, Subject.BASELINE, subject_id, known) if again else None
-    after = profile.observed(world, known)
+    after = profile.observed(world, known, subject_id)
     if after is None:
         return None
     if after.account is not None:
@@ -107,5 +105,5 @@ def _profiled(failure: tuple[str, str] | None, job: str) -> Event:
     return Event("Warning", failure[0], failure[1])
 
 
-CHAIN: Sequence[Callable[[World], Step | None]] = (open_incident, remember_known_good, draw, profile_once)
+CHAIN: Sequence[Callable[[World], Step | None]] = (open_incident, remember_known_good, profile_once)
 """In the order in which a missing fact is obtained."""

@@ -5,23 +5,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from mfu_operator.api.status import HISTORY
+from mfu_operator.detect.formatting import clock
 from mfu_operator.detect.hardware import NODES_CHANGED
-from mfu_operator.detect.words import clock
 from mfu_operator.errors import AskPerson, Wait
 from mfu_operator.gitops.window import window
 from mfu_operator.model.baseline import BaselineSpec, ProfilingMode, RemediationMode
+from mfu_operator.model.commit import Source
 from mfu_operator.model.condition import Event
 from mfu_operator.model.diagnosis import Bottleneck, Diagnosis
-from mfu_operator.model.incident import Incident, ProfileFact
+from mfu_operator.model.incident import Incident, KnownGood, ProfileFact
+from mfu_operator.model.investigation import Question
 from mfu_operator.model.proposal import PullRequestState
 from mfu_operator.model.verdict import Verdict
 from mfu_operator.reconcile import profile
-from mfu_operator.reconcile.effects import ReadCommits, Record, Step, Subject
+from mfu_operator.reconcile.effects import Investigate, Record, Step, Subject
 from mfu_operator.reconcile.proposable import not_proposable
 from mfu_operator.reconcile.recovery import recovered
 from mfu_operator.reconcile.supersede import supersede
-from mfu_operator.reconcile.world import World
-from mfu_operator.trace.diagnose import diagnose
+from mfu_operator.reconcile.world import Unseen, World, seen
+from mfu_operator.trace.diagnosis.diagnose import diagnose
 
 RUNBOOKS = {
     Bottleneck.HARDWARE_DEGRADED: "runbooks/hardware-degraded.md",
@@ -67,7 +69,7 @@ def take_profile(world: World) -> Step | None:
         return _launch(world, incident.id, known)
     if known.account is not None:
         return None
-    after = profile.observed(world, known)
+    after = profile.observed(world, known, incident.id)
     if after is None:
         return None
     event = (
@@ -79,7 +81,7 @@ def take_profile(world: World) -> Step | None:
 
 
 def _launch(world: World, incident_id: str, failed: ProfileFact | None) -> Step | None:
-    if profile.not_copied(world) is not None:
+    if profile.no_way(world) is not None:
         return None
     again = failed is None or profile.retry_due(world, failed)
     return profile.launch(world, Subject.INCIDENT, incident_id, failed) if again else None
@@ -99,10 +101,10 @@ def explain(world: World) -> Step | None:
             found = replace(found, evidence=(*found.evidence, told))
     elif world.spec.profiling.mode is ProfilingMode.OFF:
         found = _inconclusive("spec.profiling.mode is Off, so no step was recorded")
-    elif (known is None or known.failure is not None) and (because := profile.not_copied(world)) is not None:
+    elif (known is None or known.failure is not None) and (because := profile.no_way(world)) is not None:
         if not profile.settled(world):
             return None
-        found = _inconclusive(f"MultiPodWorkload: {because}")
+        found = _inconclusive(f"{because.reason}: {because.message}")
     elif known is not None and known.failure is not None and profile.exhausted(known):
         attempts, (reason, message) = known.attempt - known.earlier_attempts, known.failure
         found = _inconclusive(f"{attempts} profiling Jobs failed, the last with {reason}: {message}")
@@ -146,13 +148,13 @@ def _unless_moved(world: World, found: Diagnosis) -> Diagnosis:
 def confirm(world: World) -> Step | None:
     """Note that the loss lasted: what a proposal needs beyond an alarm.
 
-    A judgement as old as the incident was made of what went before: the sweep is told of the incident's onset by the
-    next tick.
+    A judgement of the tick that opened the incident was made of what went before: the sweep is told of the incident's
+    onset by the next tick, which may have an earlier time where the clock was set back.
     """
     incident, judgement = opened(world), world.judgement
     if incident.confirmed_at is not None or judgement is None or not judgement.confirmed:
         return None
-    if world.now_s <= incident.opened_at or judgement.verdict is Verdict.NOT_COMPARABLE:
+    if world.now_s == incident.opened_at or judgement.verdict is Verdict.NOT_COMPARABLE:
         return None
     confirmed = replace(
         incident,
@@ -175,7 +177,7 @@ def rule_out(world: World) -> Step | None:
 
 
 def propose(world: World) -> Step | None:
-    """Read the window's commits; the suspect and the proposal follow from them."""
+    """Find which commit of the window did it; the suspect and the proposal follow from that."""
     incident = opened(world)
     if not _wants_proposal(world, incident) or incident.confirmed_at is None:
         return None
@@ -184,6 +186,8 @@ def propose(world: World) -> Step | None:
         raise Wait(judgement.reason, judgement.message)
     if world.source_problem is not None:
         raise world.source_problem
+    if isinstance(world.source, Unseen):
+        return None
     if world.source is None:
         raise AskPerson(
             "NotManagedByGitOps",
@@ -197,25 +201,33 @@ def propose(world: World) -> Step | None:
             "no revision is known under which readings held the baseline; find the commit by hand",
         )
         return _with(world, replace(incident, blocked=blocked), Event("Warning", *blocked))
-    good, bad = window(world.source, world.status.known_good, incident.onset_at, settle_s=0.0)
-    return ReadCommits(world.source, good, bad)
+    good, bad = window(world.source, world.status.known_good, incident.onset_at)
+    return Investigate(_question(world, world.source, world.status.known_good, good, bad))
+
+
+def _question(world: World, source: Source, known_good: KnownGood, good: str, bad: str) -> Question:
+    diagnosis = opened(world).diagnosis
+    cause = None if diagnosis is None else diagnosis.cause or (diagnosis.bottleneck and str(diagnosis.bottleneck))
+    pods = world.workload.pods if world.workload is not None else ()
+    run = tuple(dict.fromkeys(image for pod in pods for image in pod.images))
+    return Question(source, good, bad, world.spec.workload, cause, known_good.images, run)
 
 
 def hear_answer(world: World) -> Step | None:
     """Note what became of the pull request. Closed without merging is a person's no, and final."""
-    incident, found = opened(world), world.pull_request
+    incident, answer = opened(world), seen(world.pull_request)
     if world.answer_problem is not None:
         raise world.answer_problem
     proposal = incident.proposal
-    if proposal is None or found is None or proposal.state is found.state:
+    if proposal is None or answer is None or proposal.state is answer.state:
         return None
     answered = replace(
-        incident, proposal=replace(proposal, state=found.state, merged_at=found.merged_at, merge_sha=found.merge_sha)
+        incident, proposal=replace(proposal, state=answer.state, merged_at=answer.merged_at, merge_sha=answer.merge_sha)
     )
-    if found.state is PullRequestState.CLOSED:
-        blocked = ("PullRequestClosed", f"{found.url} was closed without merging, which is taken as a no")
+    if answer.state is PullRequestState.CLOSED:
+        blocked = ("PullRequestClosed", f"{answer.url} was closed without merging, which is taken as a no")
         return _with(world, replace(answered, blocked=blocked), Event("Warning", *blocked))
-    return _with(world, answered, Event("Normal", "Merged", f"{found.url} was merged; watching for the recovery"))
+    return _with(world, answered, Event("Normal", "Merged", f"{answer.url} was merged; watching for the recovery"))
 
 
 def opened(world: World) -> Incident:

@@ -10,7 +10,7 @@ from mfu_operator.model.incident import KnownGood
 from mfu_operator.model.verdict import Judgement, Verdict
 from mfu_operator.model.workload import Pod
 from mfu_operator.reconcile.symptoms import CONDITIONS, NOT_LEARNING
-from mfu_operator.reconcile.world import World
+from mfu_operator.reconcile.world import Unseen, World, seen
 
 CLOCK_SKEW_S = 2.0
 """A pod's start and a deployment are stamped to the second, by two clocks."""
@@ -43,10 +43,13 @@ def known_good(world: World) -> KnownGood | None:
     images = tuple(sorted({image for pod in world.workload.pods for image in pod.images}))
     nodes = tuple(sorted({pod.node for pod in world.workload.pods if pod.node is not None}))
     nodes = nodes if len(nodes) <= MOST_NODES else ()
+    if isinstance(world.source, Unseen) and not unseen:
+        return None
     if unseen:
         return KnownGood(None, images, started_s, nodes)
-    revision = revision_read(world.source, started_s) if world.source else None
-    if world.source is not None and revision is None:
+    source = seen(world.source)
+    revision = revision_read(source, started_s) if source is not None else None
+    if source is not None and revision is None:
         return None
     return KnownGood(revision, images, world.now_s, nodes)
 

@@ -8,14 +8,14 @@ in place and nothing comparable with it.
 
 from dataclasses import replace
 
-from mfu_operator.api.status import HISTORY, PREVIOUS
+from mfu_operator.api.status import PREVIOUS
 from mfu_operator.detect.comparable import changed
-from mfu_operator.detect.words import per_cent
+from mfu_operator.detect.formatting import per_cent
 from mfu_operator.model.baseline import Baseline, BaselineSpec, Level, Provenance, Spread
 from mfu_operator.model.condition import Event
-from mfu_operator.model.incident import Incident, Status
-from mfu_operator.model.proposal import PullRequestState
+from mfu_operator.model.incident import Status
 from mfu_operator.model.verdict import Judgement, Verdict
+from mfu_operator.reconcile.recovery import ended, left_open
 
 UNMEASURED_SPREAD = Spread(within=0.01, between=None, slow=0.0, runs=1)
 """For a level declared without a spread: the detection rule's own floor of 1 %."""
@@ -40,15 +40,19 @@ def renewed(status: Status, spec: BaselineSpec, now_s: float) -> tuple[Status, t
     plan = spec.record
     if plan is None:
         another = status.baseline is not None and status.baseline.level != spec.declared
-        return _closed_as_accepted(status, "spec.baseline.values declares another level") if another else (status, ())
+        return (
+            _closed_as_accepted(status, "spec.baseline.values declares another level", spec, now_s)
+            if another
+            else (status, ())
+        )
     if status.recording is not None and status.recording.generation != plan.generation:
         status = replace(status, recording=None)
     events: tuple[Event, ...] = ()
     level = status.baseline
     if level is not None and level.provenance is Provenance.RECORDED and (level.generation or FIRST) != plan.generation:
-        status, events = _accepted(status, _because(spec), now_s)
+        status, events = _accepted(status, spec, now_s)
     elif level is None:
-        status, events = _closed_as_accepted(status, "the level is to be recorded")
+        status, events = _closed_as_accepted(status, "the level is to be recorded", spec, now_s)
     before = _recorded_before(status, spec) if status.baseline is None else None
     return (status, events) if before is None else _restored(status, before, events)
 
@@ -73,9 +77,9 @@ def held_against(judgement: Judgement, level: Baseline | None, spec: BaselineSpe
     """The judgement, or that nothing is comparable with a level that was recorded under another `comparable`."""
     if level is None or level.comparable is None or level.comparable == spec.comparable:
         return judgement
-    unlike = "; ".join(changed(level.comparable, spec.comparable))
+    mismatches = "; ".join(changed(level.comparable, spec.comparable))
     advice = "raise spec.baseline.record.generation to record anew (`kubectl mfu rerecord`), or undo the change"
-    outdated = ("BaselineOutdated", f"the level was recorded under another spec.comparable: {unlike}; {advice}")
+    outdated = ("BaselineOutdated", f"the level was recorded under another spec.comparable: {mismatches}; {advice}")
     return replace(judgement, verdict=Verdict.NOT_COMPARABLE, reason=outdated[0], message=outdated[1])
 
 
@@ -101,27 +105,24 @@ def _because(spec: BaselineSpec) -> str:
     return spec.record.reason or f"spec.baseline.record.generation is {spec.record.generation} now"
 
 
-def _accepted(status: Status, because: str, now_s: float) -> tuple[Status, tuple[Event, ...]]:
+def _accepted(status: Status, spec: BaselineSpec, now_s: float) -> tuple[Status, tuple[Event, ...]]:
     assert status.baseline is not None
+    because = _because(spec)
     told = f"{words(status.baseline.level)} is not held any more: {because}; the level is recorded anew"
     events = (Event("Normal", "BaselineReplaced", told),)
-    status, closed = _closed_as_accepted(put_out_of_force(status, because, now_s), because)
+    status, closed = _closed_as_accepted(put_out_of_force(status, because, now_s), because, spec, now_s)
     return replace(status, judgement=None), (*events, *closed)
 
 
-def _closed_as_accepted(status: Status, because: str) -> tuple[Status, tuple[Event, ...]]:
+def _closed_as_accepted(
+    status: Status, because: str, spec: BaselineSpec, now_s: float
+) -> tuple[Status, tuple[Event, ...]]:
     """The record without its incident, where there is one: what it was held against is no level any more."""
     if status.incident is None:
         return status, ()
     closed = replace(status.incident, accepted=because)
-    return replace(status, incident=None, history=(closed, *status.history)[:HISTORY]), (_closed(closed),)
-
-
-def _closed(incident: Incident) -> Event:
-    proposal = incident.proposal
-    still_open = proposal is not None and proposal.state is PullRequestState.OPEN
-    left = f"; its pull request {proposal.url} is left for you to close" if proposal and still_open else ""
-    return Event("Normal", "LossAccepted", f"incident {incident.id} is closed: {incident.accepted}{left}")
+    event = Event("Normal", "LossAccepted", f"incident {closed.id} is closed: {because}{left_open(closed)}")
+    return ended(status, closed, spec, now_s), (event,)
 
 
 def _recorded_before(status: Status, spec: BaselineSpec) -> Baseline | None:

@@ -5,14 +5,18 @@ from dataclasses import replace
 from mfu_operator.api import naming
 from mfu_operator.api.group import BASELINE_LABEL, GROUP_VERSION, INCIDENT_LABEL, KIND, MANAGED_BY_LABEL, MANAGER
 from mfu_operator.errors import Retry, Unreadable
+from mfu_operator.model import facts
 from mfu_operator.model.account import ANALYSIS
 from mfu_operator.model.baseline import BaselineSpec
-from mfu_operator.model.incident import ProfileFact
+from mfu_operator.model.incident import ProfileFact, Status
 from mfu_operator.model.workload import JobPhase, Pod, ProfilingJob
 from mfu_operator.profiling.job import profiling_job
+from mfu_operator.profiling.live.job import live_job
+from mfu_operator.profiling.live.request import MOST_STEPS, CaptureRequest
 from mfu_operator.reconcile.effects import EnsureJob, Subject
-from mfu_operator.reconcile.world import Defaults, World
-from mfu_operator.trace import compact
+from mfu_operator.reconcile.way import Live, way_of
+from mfu_operator.reconcile.world import Defaults, Identity, Unseen, World
+from mfu_operator.trace import termination_message as compact
 
 WAITING_REASONS = ("JobUnschedulable", "ImagePullFailed", "JobHasNoPod")
 """Why a Job's pod did not start: the deadline deletes the pod, and with it what it said."""
@@ -22,6 +26,9 @@ RUNNING = "Running"
 
 OVERLAPS = "JobOverlapsChange"
 """Why an account of the healthy job was not taken although its Job succeeded."""
+
+CLOCKS_APART_S = 60.0
+"""The API server's clock stamps a Job, ours says when it was asked for: a Job older than this was there before."""
 
 MAX_LABEL = 63
 """The longest label value that the API takes."""
@@ -37,11 +44,12 @@ def launch(world: World, subject: Subject, subject_id: str, last: ProfileFact | 
     """The effect that launches the attempt after the `last` one (None: the first) of a subject's profile.
 
     Raises:
-        Retry: MultiPodWorkload.
-        Stall: those of `profiling_job`.
+        Retry: that there is no way to profile the workload, with what to add.
+        Stall: those of `profiling_job` and `live_job`.
     """
-    assert world.workload is not None
-    require_one_pod(world)
+    way = way_of(world)
+    if isinstance(way, Retry):
+        raise way
     attempt = last.attempt + 1 if last is not None else 1
     name = naming.profiling_job_name(world.identity.name, subject_id, attempt)
     owner = {
@@ -55,10 +63,13 @@ def launch(world: World, subject: Subject, subject_id: str, last: ProfileFact | 
         INCIDENT_LABEL: subject_id,
         MANAGED_BY_LABEL: MANAGER,
     }
-    defaults, template = world.defaults, world.workload.template
-    manifest = profiling_job(
-        name, world.spec, template, owner, defaults.profiler_image, labels, defaults.priority_class
-    )
+    of_baseline = (owner, world.defaults.profiler_image, labels)
+    permitted = (world.defaults.priority_class, world.defaults.permit)
+    if isinstance(way, Live):
+        request = _request(world, name, way)
+        manifest = live_job(name, world.spec, request, *of_baseline, way.queue, *permitted)
+    else:
+        manifest = profiling_job(name, world.spec, way.template, *of_baseline, *permitted)
     launched = ProfileFact(
         job=name,
         attempt=attempt,
@@ -67,6 +78,31 @@ def launch(world: World, subject: Subject, subject_id: str, last: ProfileFact | 
         earlier_attempts=last.earlier_attempts if last is not None else 0,
     )
     return EnsureJob(subject, manifest, launched)
+
+
+def _request(world: World, name: str, way: Live) -> CaptureRequest:
+    profiling = world.spec.profiling
+    steps = min(profiling.steps, MOST_STEPS)
+    return CaptureRequest(name, steps, profiling.deadline_s, way.pods, way.targets, profiling.ranks)
+
+
+def by_their_names(status: Status, identity: Identity) -> Status:
+    """The status with the names that its profiles' Jobs have, whatever somebody wrote there: a name follows from its
+    subject, and a Job that nobody launched would be taken for one that was deleted."""
+    healthy, incident = status.healthy_profile, status.incident
+    if awaits_job(healthy):
+        assert healthy is not None
+        subject_id = naming.healthy_id(identity.name, identity.uid)
+        status = replace(status, healthy_profile=_by_its_name(healthy, identity, subject_id))
+    if incident is not None and awaits_job(incident.profile):
+        assert incident.profile is not None
+        named = _by_its_name(incident.profile, identity, incident.id)
+        status = replace(status, incident=replace(incident, profile=named))
+    return status
+
+
+def _by_its_name(profile: ProfileFact, identity: Identity, subject_id: str) -> ProfileFact:
+    return replace(profile, job=naming.profiling_job_name(identity.name, subject_id, profile.attempt))
 
 
 def profiler_image(spec: BaselineSpec, defaults: Defaults) -> str | None:
@@ -85,33 +121,34 @@ def with_all_attempts(profile: ProfileFact) -> ProfileFact:
 
 
 def is_outdated(world: World, profile: ProfileFact) -> bool:
-    """Whether another analysis made the account than the one that the profiler's image in force brings, so that no loss
-    can be held against it. The image it was made with would only make the same again."""
-    if profile.account is None or profile.image == profiler_image(world.spec, world.defaults):
+    """Whether no loss can be compared with the account: another recorder made it than the one that is used now, or
+    another analysis than the one that the profiler's image in force brings. The image it was made with would only make
+    the same again."""
+    if profile.account is None:
+        return False
+    way, recorder = way_of(world), profile.account.facts.word(facts.PRODUCER)
+    if not isinstance(way, Retry) and recorder is not None and recorder != way.recorder:
+        return True
+    if profile.image == profiler_image(world.spec, world.defaults):
         return False
     return profile.account.analysis != ANALYSIS
 
 
-def require_one_pod(world: World) -> None:
-    """Refuse a workload of which a copy of one pod would say nothing.
+def require_way(world: World) -> None:
+    """Refuse a workload that can be profiled in no way.
 
     Raises:
-        Retry: MultiPodWorkload.
+        Retry: the way's own reason (NotInstrumented, CaptureOff, TrainingRoleUnknown, NoPodToCapture).
     """
-    because = not_copied(world)
+    because = no_way(world)
     if because is not None:
-        raise Retry("MultiPodWorkload", because)
+        raise because
 
 
-def not_copied(world: World) -> str | None:
-    """Why a copy of one pod would say nothing of this workload; None where it would."""
-    running = len(_running(world))
-    if running < 2 or world.spec.profiling.command:
-        return None
-    return (
-        f"the workload has {running} running pods, and profiling copies one pod, which would wait for its peers for "
-        'ever: set spec.profiling.mode to "Off", or spec.profiling.command to a single-process command'
-    )
+def no_way(world: World) -> Retry | None:
+    """Why this workload can be profiled in no way; None where it can."""
+    way = way_of(world)
+    return way if isinstance(way, Retry) else None
 
 
 def settled(world: World) -> bool:
@@ -124,8 +161,11 @@ def _running(world: World) -> list[Pod]:
     return [pod for pod in world.workload.pods if pod.phase == RUNNING] if world.workload else []
 
 
-def observed(world: World, profile: ProfileFact) -> ProfileFact | None:
+def observed(world: World, profile: ProfileFact, subject_id: str) -> ProfileFact | None:
     """The profile with what its Job came to; None while it is still under way.
+
+    A Job counts where this baseline owns it and it was launched for this subject. One that was launched before the
+    profile asked for it was found again, after a status was lost, and is as old as it is.
 
     Raises:
         MfuError: what kept the Job from being seen, which is not the same as a Job that is gone.
@@ -133,12 +173,18 @@ def observed(world: World, profile: ProfileFact) -> ProfileFact | None:
     if world.job_problem is not None:
         raise world.job_problem
     job = world.job
+    if isinstance(job, Unseen):
+        return None
     if job is None:
         age_s = world.now_s - profile.created_at
         gone = ("JobGone", "the profiling Job was deleted before it finished")
         return replace(profile, failure=gone, finished_at=world.now_s) if age_s > 60 else None
+    if (job.owner, job.subject) != (world.identity.uid, subject_id):
+        return replace(profile, failure=_not_ours(job, subject_id), finished_at=world.now_s)
     if job.phase not in (JobPhase.FAILED, JobPhase.SUCCEEDED):
         return None
+    if job.created_at < profile.created_at - CLOCKS_APART_S:
+        profile = replace(profile, created_at=job.created_at)
     profile = replace(profile, node=job.node or profile.node, finished_at=job.finished_at or world.now_s)
     if job.phase is JobPhase.FAILED:
         return replace(profile, failure=_why_failed(world, job))
@@ -147,6 +193,17 @@ def observed(world: World, profile: ProfileFact) -> ProfileFact | None:
     except Unreadable as error:
         return replace(profile, failure=(error.reason, error.message))
     return replace(profile, account=account, hardware=hardware)
+
+
+def _not_ours(job: ProfilingJob, subject_id: str) -> tuple[str, str]:
+    whose = "no TrainingBaseline" if job.owner is None else f"the TrainingBaseline of uid {job.owner}"
+    return (
+        "JobNotOurs",
+        (
+            f"Job {job.name} is not the profile of {subject_id}: {whose} owns it, for {job.subject or 'no incident'}; "
+            "it is left alone, and another attempt gets another name. Delete it if nobody needs it"
+        ),
+    )
 
 
 def awaits_job(profile: ProfileFact | None) -> bool:

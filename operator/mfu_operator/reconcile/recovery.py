@@ -1,13 +1,15 @@
-"""The proof of recovery: the same baseline, before, regressed and after."""
+"""How an incident ends: the proof of recovery (the same baseline, before, regressed and after), and what it cost."""
 
 from dataclasses import replace
 
+from mfu_operator.api.status import HISTORY
 from mfu_operator.gitops.window import runs
-from mfu_operator.model.incident import Incident, Recovery
+from mfu_operator.model.baseline import BaselineSpec
+from mfu_operator.model.incident import Incident, Recovery, Status
 from mfu_operator.model.proposal import PullRequestState
 from mfu_operator.model.verdict import Judgement
 from mfu_operator.reconcile.known_good import newest_start_s, revision_read
-from mfu_operator.reconcile.world import World
+from mfu_operator.reconcile.world import World, seen
 
 SECONDS_PER_HOUR = 3600.0
 
@@ -29,14 +31,45 @@ def recovered(world: World, incident: Incident, judgement: Judgement) -> Inciden
 
 
 def device_hours_lost(world: World, incident: Incident) -> float:
-    """Device hours beyond what the baseline would have needed: drop × devices × (recovered − onset).
+    """Device hours that an incident cost until now, of the devices that its run had."""
+    pods = len(world.workload.pods) if world.workload is not None else 1
+    return hours_lost(incident, incident.devices or devices_of(world.spec, pods), world.now_s)
 
-    Devices are the world size, else the declared GPUs of a pod times the pods, else the pods (a CPU job counts them).
-    """
-    comparable = world.spec.comparable
-    pods = max(1, len(world.workload.pods) if world.workload is not None else 1)
-    devices = comparable.world_size or (comparable.gpu_count or 1) * pods
-    return max(0.0, incident.drop) * devices * (world.now_s - incident.onset_at) / SECONDS_PER_HOUR
+
+def devices_of(spec: BaselineSpec, pods: int) -> int:
+    """The world size, else the declared GPUs of a pod times the pods, else the pods (a CPU job counts them)."""
+    return spec.comparable.world_size or (spec.comparable.gpu_count or 1) * max(1, pods)
+
+
+def hours_lost(incident: Incident, devices: int, now_s: float) -> float:
+    """Device hours beyond what the baseline would have needed: drop × devices × the time while pods ran."""
+    return max(0.0, incident.drop) * devices * ran_s(incident, now_s) / SECONDS_PER_HOUR
+
+
+def ran_s(incident: Incident, now_s: float) -> float:
+    """Seconds that pods ran since the onset."""
+    if incident.stopped_at is not None:
+        return incident.ran_s
+    return incident.ran_s + max(0.0, now_s - running_since_s(incident))
+
+
+def running_since_s(incident: Incident) -> float:
+    """When the pods that run now began to count, Unix seconds."""
+    return incident.onset_at if incident.resumed_at is None else incident.resumed_at
+
+
+def ended(status: Status, incident: Incident, spec: BaselineSpec, now_s: float) -> Status:
+    """The record once an incident ends without a recovery: in the history, with what it cost."""
+    devices = incident.devices or devices_of(spec, 1)
+    closed = replace(incident, ended_at=now_s, gpu_hours_lost=hours_lost(incident, devices, now_s))
+    return replace(status, incident=None, history=(closed, *status.history)[:HISTORY])
+
+
+def left_open(incident: Incident) -> str:
+    """What is left for a person after an incident that did not recover."""
+    proposal = incident.proposal
+    still = proposal is not None and proposal.state is PullRequestState.OPEN
+    return f"; its pull request {proposal.url} is left for you to close" if proposal is not None and still else ""
 
 
 def single_variable(world: World, incident: Incident) -> str | None:
@@ -54,16 +87,18 @@ def single_variable(world: World, incident: Incident) -> str | None:
 
 def _revision_now(world: World) -> str | None:
     """The revision that the pods read; None where it is not known."""
-    if world.source is None or world.workload is None:
+    source = seen(world.source)
+    if source is None or world.workload is None:
         return None
     started_s = newest_start_s(world.workload.pods)
-    return revision_read(world.source, started_s) if started_s is not None else None
+    return revision_read(source, started_s) if started_s is not None else None
 
 
 def _beside(world: World, bad: str | None, merge: str | None, now: str | None) -> str:
     """What else may have changed than the merge; empty where it is what was deployed next after the bad revision."""
-    if bad is None or now is None or world.source is None:
+    source = seen(world.source)
+    if bad is None or now is None or source is None:
         return ", and perhaps more: which revision the pods read is not known"
-    order = [each.revision for each in runs(world.source.deployed)]
+    order = [each.revision for each in runs(source.deployed)]
     next_one = order[order.index(bad) + 1 :][:1] if bad in order else []
     return "" if now == merge and next_one == [now] else f" and other changes between {bad[:12]} and {now[:12]}"

@@ -12,8 +12,7 @@ before the one that made it grow, and its profile is of the small loss.
 
 from dataclasses import replace
 
-from mfu_operator.api.status import HISTORY
-from mfu_operator.detect.words import clock
+from mfu_operator.detect.formatting import clock
 from mfu_operator.model.condition import Event
 from mfu_operator.model.diagnosis import Bottleneck
 from mfu_operator.model.incident import Incident
@@ -21,6 +20,7 @@ from mfu_operator.model.verdict import Judgement, Verdict
 from mfu_operator.reconcile.effects import Record, Step
 from mfu_operator.reconcile.known_good import newest_start_s
 from mfu_operator.reconcile.opening import new_incident
+from mfu_operator.reconcile.recovery import ended
 from mfu_operator.reconcile.world import World
 
 
@@ -34,12 +34,12 @@ def _another_run(world: World) -> Step | None:
     if before is None or judgement is None or workload is None or not _unexplained(before):
         return None
     started_s = newest_start_s(workload.pods)
-    if before.template in (None, workload.template_digest) or started_s is None:
+    if before.template in (None, workload.template_digest) or started_s is None or started_s <= before.onset_at:
         return None
     if not _young(world, before, started_s) or not _slow_as_well(world, judgement, started_s):
         return None
     assert judgement.change is not None
-    after = replace(new_incident(world, judgement, max(started_s, before.onset_at)), drop=-judgement.change)
+    after = replace(new_incident(world, judgement, started_s), drop=-judgement.change)
     return _closing(world, before, after, f"the run was replaced by another one, whose loss is incident {after.id}")
 
 
@@ -60,13 +60,8 @@ def _another_loss(world: World) -> Step | None:
 
 def _closing(world: World, before: Incident, after: Incident, because: str) -> Step:
     assert world.judgement is not None
-    closed = replace(before, superseded=because)
-    status = replace(
-        world.status,
-        incidents=world.status.incidents + 1,
-        incident=after,
-        history=(closed, *world.status.history)[:HISTORY],
-    )
+    closed = ended(world.status, replace(before, superseded=because), world.spec, world.now_s)
+    status = replace(closed, incidents=closed.incidents + 1, incident=after)
     told = (
         Event("Normal", "Superseded", f"incident {before.id} is closed: {because}"),
         Event("Warning", "Regressed", f"incident {after.id}: {world.judgement.message}"),

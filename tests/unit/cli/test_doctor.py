@@ -6,9 +6,9 @@ from urllib.parse import parse_qs
 import httpx
 import pytest
 
-from mfu_operator.adapters.pod_targets import Target
 from mfu_operator.adapters.prometheus import PrometheusMetrics, PrometheusSources
-from mfu_operator.adapters.scrape import PodMetrics, PodSources
+from mfu_operator.adapters.scrape.pod_targets import Target
+from mfu_operator.adapters.scrape.sources import PodMetrics, PodSources
 from mfu_operator.cli.doctor import examined, of_the_server, overall
 from mfu_operator.cli.doctor_pods import examined_pods
 from mfu_operator.cli.findings import Finding

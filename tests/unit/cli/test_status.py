@@ -13,7 +13,8 @@ import yaml
 from click.testing import CliRunner, Result
 
 from mfu_operator.api import status as codec
-from mfu_operator.api.group import GROUP, PLURAL, VERSION
+from mfu_operator.api.group import CLOSE_ANNOTATION, GROUP, PLURAL, RESET_ANNOTATION, VERSION
+from mfu_operator.api.requests import Close, close_of
 from mfu_operator.cli.main import cli
 from mfu_operator.errors import MfuError, Stall
 from mfu_operator.model.baseline import Level, Provenance
@@ -251,14 +252,6 @@ def test_the_levels_of_the_past_are_told_with_why_they_were_replaced(api: ApiSer
     assert "picture: kubectl get tb gpt-small -n team-a -o yaml | kubectl mfu replay --baseline - " in story
 
 
-def test_the_picture_in_a_record_is_told_how_to_be_had(api: ApiServer) -> None:
-    drawn = incident(recovery=worlds.RECOVERY, picture="<svg/>")
-    api.keep(replace(worlds.SETTLED, history=(drawn,)))
-    path = """'{.status.history[?(@.id=="gpt-small-3f2a91c0-1")].picture}'"""
-    told = f"picture: kubectl get tb gpt-small -n team-a -o jsonpath={path} > gpt-small-3f2a91c0-1.svg"
-    assert told in said("status", "gpt-small")
-
-
 def refused(*arguments: str) -> MfuError:
     result = CliRunner().invoke(cli, arguments)
     assert isinstance(result.exception, MfuError)
@@ -317,3 +310,40 @@ def test_without_any_profile_a_person_is_told_what_to_ask_instead(api: ApiServer
     error = refused("explain", "gpt-small")
     assert error.reason == "NotProfiled"
     assert "kubectl mfu status gpt-small" in error.message
+
+
+def requested(api: ApiServer) -> dict[str, str]:
+    ((where, change),) = api.patched
+    assert where == f"{PREFIX}/namespaces/team-a/{PLURAL}/gpt-small"
+    assert change["metadata"]["resourceVersion"] == "7"
+    found: dict[str, str] = change["metadata"]["annotations"]
+    return found
+
+
+def test_closing_leaves_a_request_for_this_incident_and_no_other(api: ApiServer) -> None:
+    api.keep(ailing(incident()))
+    api.objects["team-a", "gpt-small"]["metadata"]["resourceVersion"] = "7"
+    assert incident().id in said("close", "gpt-small", "--reason", "the input changed")
+    assert close_of(requested(api)[CLOSE_ANNOTATION]) == Close(incident().id, "the input changed")
+
+
+def test_where_no_incident_is_open_there_is_nothing_to_close(api: ApiServer) -> None:
+    recorded(api)
+    assert refused("close", "gpt-small", "--reason", "x").reason == "NoOpenIncident"
+    assert CliRunner().invoke(cli, ["close", "gpt-small"]).exit_code != 0
+    assert api.patched == []
+
+
+def test_a_reset_leaves_a_request_even_where_the_status_cannot_be_read(api: ApiServer) -> None:
+    recorded(api)
+    api.objects["team-a", "gpt-small"]["status"] = {"incident": "yes"}
+    assert "starts it over" in said("reset", "gpt-small")
+    assert list(requested(api)) == [RESET_ANNOTATION]
+
+
+def test_how_an_incident_ended_is_told(api: ApiServer) -> None:
+    gone = incident(closed=("WorkloadGone", "Job gpt-small is gone"), ended_at=worlds.NOW_S, gpu_hours_lost=3.25)
+    api.keep(replace(worlds.SETTLED, history=(gone,)))
+    story = said("status", "gpt-small")
+    assert "closed: WorkloadGone: Job gpt-small is gone" in story
+    assert "3.25 device-hours lost" in story

@@ -266,7 +266,7 @@ def test_evidence_stays_between_nothing_and_the_horizon(losses: list[float], gap
         time_s += gap
         state = advance(state, Reading(time_s, {Signal.MFU: 0.46 * (1 - loss)}), BASELINE, RULE)
         assert 0 <= state.evidence_s <= RULE.sustain_s
-        assert len(state.losses.values) <= 256
+        assert len(state.loss.losses.values) <= 256
 
 
 def test_a_reading_twice_or_out_of_order_changes_nothing() -> None:

@@ -26,7 +26,7 @@ def test_every_row_cites_its_source_and_can_be_reached(peak: Peak) -> None:
 @pytest.mark.parametrize("peak", [each for each in peaks() if each.sparse], ids=lambda it: f"{it.name}-{it.precision}")
 def test_sparse_is_twice_dense_but_for_the_last_digits_of_the_data_sheet(peak: Peak) -> None:
     assert peak.sparse is not None
-    twice = 2.0 if (peak.name, peak.precision) != ("B300", "fp4") else 18_000 / 13_125
+    twice = {("B300", "fp4"): 18_000 / 13_125, ("GB300", "fp4"): 20 / 15}.get((peak.name, peak.precision), 2.0)
     assert peak.sparse / peak.dense == pytest.approx(twice, rel=0.013)
 
 
@@ -48,6 +48,11 @@ def test_narrower_formats_are_never_slower() -> None:
         ("NVIDIA GH200 480GB", "bf16", 989.5),
         ("NVIDIA H200", "fp8", 1979),
         ("NVIDIA H200 NVL", "bf16", 835.5),
+        ("NVIDIA GB300", "bf16", 2500),
+        ("NVIDIA H20", "bf16", 148),
+        ("NVIDIA H20-3e", "fp8", 296),
+        ("AMD Instinct MI325X", "bf16", 1307.4),
+        ("AMD Instinct MI355X", "fp8", 5033.2),
         ("NVIDIA B200", "bf16", 2250),
         ("NVIDIA GB200", "bf16", 2500),
         ("NVIDIA A100-SXM4-80GB", "tf32", 156),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mfu_operator.errors import Stall
-from mfu_operator.profiling.job import profiling_job
+from mfu_operator.profiling.job import Permit, profiling_job
 from tests.support import worlds
 
 OWNER = {"apiVersion": "mfu-operator.io/v1alpha1", "kind": "TrainingBaseline", "name": "gpt-small", "uid": worlds.UID}
@@ -68,7 +68,8 @@ def test_a_priority_of_the_baselines_own_comes_before_the_operators(
     own: str | None, default: str | None, used: str | None
 ) -> None:
     spec = replace(worlds.spec(), profiling=replace(worlds.spec().profiling, priority_class=own))
-    pod = profiling_job("job", spec, TEMPLATE, OWNER, "profiler:1", LABELS, default)["spec"]["template"]["spec"]
+    listed = Permit(priority_classes=("own",))
+    pod = profiling_job("job", spec, TEMPLATE, OWNER, "profiler:1", LABELS, default, listed)["spec"]["template"]["spec"]
     assert pod.get("priorityClassName") == used
 
 

@@ -10,12 +10,19 @@ from mfu_operator.model.workload import JobPhase, ProfilingJob
 from mfu_operator.reconcile.decide import decide
 from mfu_operator.reconcile.effects import EnsureJob, Record, Step
 from mfu_operator.reconcile.world import World
-from mfu_operator.trace import compact
+from mfu_operator.trace import termination_message as compact
 from tests.support import worlds
 from tests.support.worlds import ailing, explained, regressed, world
 
 LAUNCHED = ProfileFact("mfu-gpt-small-3f2a91c0-1-a1", 1, worlds.NOW_S - 120)
-FINISHED = ProfilingJob(LAUNCHED.job, JobPhase.SUCCEEDED, 0.0, result=compact.encode(worlds.SLOW_STEP))
+FINISHED = ProfilingJob(
+    LAUNCHED.job,
+    JobPhase.SUCCEEDED,
+    LAUNCHED.created_at,
+    result=compact.encode(worlds.SLOW_STEP),
+    owner=worlds.UID,
+    subject=worlds.INCIDENT.id,
+)
 PROPOSED = explained(suspect=worlds.SUSPECT, proposal=worlds.PROPOSED)
 
 

@@ -13,7 +13,7 @@ from mfu_operator.model.incident import Incident, Status
 from mfu_operator.model.verdict import Verdict
 from mfu_operator.reconcile.conclude import conclude
 from mfu_operator.reconcile.decide import decide
-from mfu_operator.reconcile.effects import CommitsRead, EnsurePullRequest, PreviewProposal, ReadCommits, Record
+from mfu_operator.reconcile.effects import EnsurePullRequest, Investigate, Investigated, PreviewProposal, Record
 from tests.support import worlds
 from tests.support.worlds import judgement, regressed, spec, world
 from tests.unit.api.strategies import statuses, values
@@ -40,9 +40,9 @@ def test_no_world_makes_off_or_dry_run_push_anything(
     except MfuError:
         return
     assert not isinstance(step, EnsurePullRequest)
-    assert not (mode is RemediationMode.OFF and isinstance(step, ReadCommits | PreviewProposal))
-    if isinstance(step, ReadCommits):
-        assert not isinstance(conclude(seen, step, CommitsRead(worlds.COMMITS)).then, EnsurePullRequest)
+    assert not (mode is RemediationMode.OFF and isinstance(step, Investigate | PreviewProposal))
+    if isinstance(step, Investigate):
+        assert not isinstance(conclude(seen, step, Investigated(worlds.found())).then, EnsurePullRequest)
 
 
 @ANY

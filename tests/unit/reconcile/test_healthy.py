@@ -9,13 +9,13 @@ from mfu_operator.model.incident import ProfileFact, Status
 from mfu_operator.model.verdict import Gate, Verdict
 from mfu_operator.reconcile.decide import decide
 from mfu_operator.reconcile.effects import EnsureJob, Record, Step, Subject
-from mfu_operator.trace import compact
+from mfu_operator.trace import termination_message as compact
 from tests.support import worlds
 from tests.support.worlds import judgement, regressed, spec, workload, world
 from tests.unit.reconcile.stories import FINISHED, LAUNCHED
 
 RUNNING = replace(worlds.SETTLED, healthy_profile=LAUNCHED)
-BROUGHT = replace(FINISHED, result=compact.encode(worlds.FAST_STEP))
+BROUGHT = replace(FINISHED, result=compact.encode(worlds.FAST_STEP), subject="gpt-small-3f2a91c0-healthy")
 AFTER_LAUNCH_S = LAUNCHED.created_at + 30
 CHANGED = [
     ("a trace of a loss", {"judgement": judgement(evidence_s=1.0)}, "evidence for a loss"),

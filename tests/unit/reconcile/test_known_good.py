@@ -10,7 +10,7 @@ from mfu_operator.model.incident import KnownGood
 from mfu_operator.model.verdict import Gate
 from mfu_operator.model.vitals import Ailment, Symptom
 from mfu_operator.reconcile.decide import decide
-from mfu_operator.reconcile.effects import ReadCommits, Record
+from mfu_operator.reconcile.effects import Investigate, Record
 from tests.support import worlds
 from tests.support.worlds import ailing, explained, judgement, source, workload, world
 from tests.unit.reconcile.stories import story_world
@@ -57,8 +57,8 @@ def test_while_the_source_cannot_be_seen_the_pod_s_start_is_noted_and_finds_the_
     assert learnt.status.known_good is not None
     assert learnt.status.known_good.revision == worlds.GOOD
     blamed = decide(story_world(ailing(explained(), known_good=noted.status.known_good), {}))
-    assert isinstance(blamed, ReadCommits)
-    assert (blamed.good, blamed.bad) == (worlds.GOOD, worlds.QUIET)
+    assert isinstance(blamed, Investigate)
+    assert (blamed.question.good, blamed.question.bad) == (worlds.GOOD, worlds.QUIET)
 
 
 def test_a_revision_that_is_known_is_not_forgotten_while_the_source_cannot_be_seen() -> None:

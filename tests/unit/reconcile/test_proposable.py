@@ -7,11 +7,12 @@ import pytest
 
 from mfu_operator.errors import AskPerson, Wait
 from mfu_operator.model.baseline import RemediationMode
-from mfu_operator.model.commit import Commit, FileChange
+from mfu_operator.model.commit import Commit, FileChange, Ranking
+from mfu_operator.model.investigation import Findings
 from mfu_operator.model.proposal import PullRequestState
 from mfu_operator.reconcile.conclude import conclude
 from mfu_operator.reconcile.decide import decide
-from mfu_operator.reconcile.effects import CommitsRead, EnsurePullRequest, PreviewProposal, ReadCommits, Record
+from mfu_operator.reconcile.effects import EnsurePullRequest, Investigate, Investigated, PreviewProposal, Record
 from tests.support import worlds
 from tests.support.worlds import ailing, explained, source, spec
 from tests.unit.reconcile.stories import PROPOSED, stands_in_the_way, story_world
@@ -42,12 +43,18 @@ def test_a_proposal_waits_out_the_cool_down_of_the_last_one() -> None:
     assert isinstance(error, Wait)
     assert error.reason == "CoolDown"
     long_ago = {"now_s": worlds.RECOVERY.recovered_at + spec().remediation.cool_down_s}
-    assert isinstance(decide(story_world(recent, long_ago)), ReadCommits)
+    assert isinstance(decide(story_world(recent, long_ago)), Investigate)
 
 
 def test_an_incident_that_was_only_rehearsed_needs_no_cool_down() -> None:
     rehearsed = replace(PROPOSED, proposal=replace(worlds.PROPOSED, dry_run=True), recovery=worlds.RECOVERY)
-    assert isinstance(decide(story_world(replace(ailing(explained()), history=(rehearsed,)), {})), ReadCommits)
+    assert isinstance(decide(story_world(replace(ailing(explained()), history=(rehearsed,)), {})), Investigate)
+
+
+def test_a_dry_run_is_rehearsed_once_and_followed_by_a_request_where_one_is_asked_for() -> None:
+    rehearsed = ailing(replace(PROPOSED, proposal=replace(worlds.PROPOSED, dry_run=True)))
+    assert decide(story_world(rehearsed, {"spec": spec(RemediationMode.DRY_RUN)})) is None
+    assert isinstance(decide(story_world(rehearsed, {"spec": spec(RemediationMode.PULL_REQUEST)})), Investigate)
 
 
 def test_a_closed_request_is_final() -> None:
@@ -60,8 +67,8 @@ def test_a_closed_request_is_final() -> None:
 
 def concluded(commits: tuple[Commit, ...], mode: RemediationMode = RemediationMode.PULL_REQUEST) -> Any:
     before = story_world(ailing(explained()), {"spec": spec(mode)})
-    effect = ReadCommits(source(), worlds.GOOD, worlds.QUIET)
-    return conclude(before, effect, CommitsRead(commits))
+    effect = Investigate(worlds.QUESTION)
+    return conclude(before, effect, Investigated(worlds.found(commits)))
 
 
 def test_the_one_commit_that_stands_out_is_the_suspect_and_its_revert_follows() -> None:
@@ -82,7 +89,7 @@ UNDONE = (replace(worlds.COMMITS[1], subject='Revert "Be fast"'),)
 
 @pytest.mark.parametrize(
     ("commits", "reason"),
-    [((), "NoSingleSuspect"), (worlds.COMMITS[:1], "NoSingleSuspect"), (UNDONE, "RollbackOfRollback")],
+    [((), "NoSuspect"), (worlds.COMMITS[:1], "NoSuspect"), (UNDONE, "RollbackOfRollback")],
 )
 def test_no_commit_that_stands_out_means_no_proposal(commits: tuple[Commit, ...], reason: str) -> None:
     found = concluded(commits)
@@ -95,3 +102,12 @@ def test_two_that_could_have_done_it_mean_no_proposal() -> None:
     found = concluded((replace(TWO[0], changes=(other,)), TWO[1]))
     assert found.then is None
     assert found.status.incident.blocked[0] == "NoSingleSuspect"
+
+
+def test_what_cannot_be_rendered_blames_nobody_and_says_so() -> None:
+    findings = Findings(Ranking((), None, "Nothing is blamed: kustomize is not installed"), not_rendered="kustomize")
+    found = conclude(story_world(ailing(explained()), {}), Investigate(worlds.QUESTION), Investigated(findings))
+    assert (found.then, found.status.incident and found.status.incident.blocked) == (
+        None,
+        ("CannotRender", "Nothing is blamed: kustomize is not installed"),
+    )

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from mfu_operator.measure.sweep import Sweep
 from mfu_operator.model.baseline import BaselineSpec, Level, Provenance, RecordPlan, Signal
 from mfu_operator.model.incident import Recording, Status
 from mfu_operator.model.series import Reading
 from mfu_operator.model.verdict import Gate, Judgement, Verdict
 from mfu_operator.reconcile.refresh import refresh
-from mfu_operator.runtime.sweep import Sweep
 from tests.support import worlds
 from tests.support.metrics_double import MetricsDouble, SourcesDouble
 from tests.support.worlds import ailing, incident, judgement, regressed, spec, world
@@ -67,7 +67,7 @@ def test_a_healthy_job_at_noise_level_writes_nothing_for_hours() -> None:
         now_s += 30.0
         metrics.add(worlds.REF, Reading(now_s, {Signal.MFU: 0.46 * (1 + noise.gauss(0, 0.005))}, incarnation="a"))
         sweep.run_once()
-        after, _ = refresh(world(status, now_s=now_s, judgement=sweep.judgement(worlds.UID, now_s)))
+        after, _ = refresh(world(status, now_s=now_s, judgement=sweep.view(worlds.UID, now_s).judgement))
         writes += tick >= 60 and after != status
         status = after
     assert writes == 0

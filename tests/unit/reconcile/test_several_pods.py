@@ -1,4 +1,5 @@
-"""Of a workload of several pods no copy is made, unless a command says what one pod can run alone."""
+"""Of a workload of several pods that is not instrumented no copy is made, unless a command says what one pod can run
+alone; the message carries what to add."""
 
 from dataclasses import replace
 from typing import Any
@@ -18,7 +19,7 @@ from tests.unit.reconcile.stories import FINISHED, LAUNCHED, name_of, stands_in_
 
 PAIR = workload(pods=(worlds.pod(), worlds.pod(name="gpt-small-y")))
 UNPROFILED = replace(worlds.SETTLED, healthy_profile=None)
-MULTI_POD = ["2 running pods", "wait for its peers", 'spec.profiling.mode to "Off"', "spec.profiling.command"]
+NOT_YET = ["neither declares port mfu-probe", "2 pods of the run are active", "JSON patch", "MFU_PROBE_TOKEN_FILE"]
 
 
 def commanded() -> Any:
@@ -31,8 +32,8 @@ def test_of_a_workload_of_several_pods_no_copy_is_made_and_the_message_says_what
 ) -> None:
     error = stands_in_the_way({"workload": PAIR, **changes}, UNPROFILED)
     assert isinstance(error, Retry)
-    assert error.reason == "MultiPodWorkload"
-    assert [text for text in MULTI_POD if text not in error.message] == []
+    assert error.reason == "NotInstrumented"
+    assert [text for text in NOT_YET if text not in error.message] == []
 
 
 @pytest.mark.parametrize("failed", [None, replace(LAUNCHED, failure=("JobFailed", "exit code 1"))])
@@ -43,7 +44,7 @@ def test_an_incident_of_such_a_workload_is_inconclusive_with_the_same_words(fail
     diagnosis = said.status.incident.diagnosis
     assert diagnosis is not None
     assert diagnosis.bottleneck is Bottleneck.INCONCLUSIVE
-    assert [text for text in ("MultiPodWorkload", *MULTI_POD) if text not in diagnosis.evidence[0]] == []
+    assert [text for text in ("NotInstrumented", *NOT_YET) if text not in diagnosis.evidence[0]] == []
 
 
 def test_a_slow_rank_of_such_a_workload_is_still_named() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from mfu_operator.api.naming import incident_id
 from mfu_operator.model.baseline import RemediationMode
 from mfu_operator.model.diagnosis import Bottleneck, Diagnosis
 from mfu_operator.model.incident import Incident
@@ -50,18 +51,19 @@ def superseding(here: World) -> Incident | None:
 
 
 def test_the_loss_of_the_run_that_took_its_place_is_an_incident_of_its_own() -> None:
-    opened = superseding(after())
+    opened = superseding(after(judgement=regressed(True, change=-0.15, drop=0.172)))
     assert opened is not None
-    assert opened.id == "gpt-small-3f2a91c0-2"
+    assert opened.id == incident_id("gpt-small", worlds.UID, REPLACED_S)
     assert opened.onset_at == REPLACED_S
-    assert opened.drop == 0.172, "of the new run alone"
+    assert opened.drop == 0.15, "what the new run loses now, not the drop since the old run's onset"
     assert (opened.profile, opened.diagnosis, opened.blocked, opened.confirmed_at) == (None, None, None, None)
 
 
 def test_the_one_before_says_what_became_of_it() -> None:
     step = decide(after())
     assert isinstance(step, Record)
-    assert "gpt-small-3f2a91c0-2" in (step.status.history[0].superseded or "")
+    assert step.status.incident is not None
+    assert step.status.incident.id in (step.status.history[0].superseded or "")
 
 
 def test_the_new_run_is_profiled() -> None:
@@ -167,3 +169,9 @@ def test_an_incident_that_was_superseded_by_a_loss_that_grew_says_so() -> None:
 )
 def test_an_incident_of_a_loss_that_did_not_grow_stays(here: World) -> None:
     assert superseding(here) is None
+
+
+def test_a_loss_that_began_after_its_pod_started_is_of_that_pod_whatever_the_template_says_now() -> None:
+    """And no two incidents begin in the same second, which would give them one name."""
+    started = replace(BEFORE, onset_at=REPLACED_S)
+    assert superseding(after(started)) is None

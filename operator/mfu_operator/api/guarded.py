@@ -1,0 +1,97 @@
+"""Fields that act with more than their author's own authority, and whether his was asked for them.
+
+The chart's admission policy asks the API server what the author of an object may do. The operator cannot ask that
+afterwards, because an object does not say who wrote it: it trusts objects that the policy saw.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mfu_operator.api.group import GUARDED_ANNOTATION
+from mfu_operator.errors import Stall
+from mfu_operator.model.baseline import BaselineSpec, MetricsSource, Profiling, Remediation, RemediationMode
+
+TAKES_EFFECT_S = 10.0
+"""An API server asks a new policy within about a second; the clocks of several may differ by some."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """The policy's binding: its uid, and when it was made (Unix seconds)."""
+
+    uid: str
+    made_s: float
+
+
+def guarded_fields(spec: BaselineSpec) -> tuple[str, ...]:
+    """The guarded fields that a spec has, by their paths."""
+    return (*_profiling(spec.profiling), *_remediation(spec.remediation), *_metrics(spec.metrics))
+
+
+def unguarded(spec: BaselineSpec, metadata: Mapping[str, Any], made_s: float, guard: Guard | None) -> Stall | None:
+    """Why the guarded fields of an object count for nothing; None where they count, or where it has none.
+
+    The policy saw an object that was made after it, and one that carries its uid: a write that changes this annotation
+    is judged like a new object, and nobody knows the uid before there is a policy.
+
+    Args:
+        metadata: of the object.
+        made_s: when it was made.
+        guard: None where no admission policy runs.
+    """
+    fields = guarded_fields(spec)
+    if not fields:
+        return None
+    named = f"{', '.join(fields)} need the authority of who writes them"
+    if guard is None:
+        return Stall(
+            "Unguarded",
+            f"{named}, and no admission policy asks for it: enable the chart's admissionPolicy, or accept it with "
+            "authority.acceptUnguarded, or remove the fields",
+        )
+    seen_since = (metadata.get("annotations") or {}).get(GUARDED_ANNOTATION) == guard.uid
+    if seen_since or made_s > guard.made_s + TAKES_EFFECT_S:
+        return None
+    return Stall(
+        "Unguarded",
+        f"{named}, and this object is older than the admission policy that asks for it. Whoever may set them: kubectl "
+        f"annotate tb {metadata['name']} -n {metadata['namespace']} --overwrite {GUARDED_ANNOTATION}={guard.uid}",
+    )
+
+
+def _profiling(profiling: Profiling) -> Iterator[str]:
+    for name, value in (
+        ("command", profiling.command),
+        ("image", profiling.image),
+        ("env", profiling.env),
+        ("writableVolumes", profiling.writable_volumes),
+        ("priorityClassName", profiling.priority_class),
+    ):
+        if value:
+            yield f"spec.profiling.{name}"
+
+
+def _remediation(remediation: Remediation) -> Iterator[str]:
+    if remediation.mode is RemediationMode.PULL_REQUEST:
+        yield "spec.remediation.mode"
+    for name, value in (
+        ("repository", remediation.repository),
+        ("branch", remediation.branch),
+        ("forge.kind", remediation.forge),
+        ("forge.address", remediation.forge_address),
+        ("forge.secretRef", remediation.secret),
+        ("application", remediation.application),
+    ):
+        if value is not None:
+            yield f"spec.remediation.{name}"
+
+
+def _metrics(metrics: MetricsSource) -> Iterator[str]:
+    for name, value in (
+        ("secretRef", metrics.secret),
+        ("caSecretRef", metrics.ca),
+        ("certificateSecretRef", metrics.certificate),
+    ):
+        if value is not None:
+            yield f"spec.metrics.prometheus.{name}"

@@ -1,0 +1,174 @@
+"""kubectl mfu capture: capture a running job now, or say from any manifest how the operator would."""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import yaml
+
+from mfu_operator.cli.manifest import read_manifest, spec_of
+from mfu_operator.errors import Unreadable
+from mfu_operator.profiling.live.policies import policies
+from mfu_operator.profiling.plan import Plan, encode, plan_of
+
+UNREADABLE = 3
+"""Exit code for a document that cannot be read; wrong usage is 2, as click has it."""
+
+LARGEST_FILE = 16 << 20
+"""Bytes of one file of manifests; more is not a workload."""
+
+FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
+
+
+@click.command("capture")
+@click.argument("name", required=False)
+@click.option("-f", "--filename", type=FILE, help="The workload's manifest, of one or several documents.")
+@click.option("--pods", type=FILE, help="The run's pods as `kubectl get pods -o yaml` prints them.")
+@click.option("--baseline", type=FILE, help="A TrainingBaseline: its container, command and profiling settings.")
+@click.option("--workload", metavar="KIND/NAME", help="The workload, where the file holds several that run pods.")
+@click.option("--dry-run", is_flag=True, help="With -f: print the plan; nothing is sent anywhere.")
+@click.option("--print-policies", is_flag=True, help="Print the network policies that a capture needs, and end.")
+@click.option("-n", "--namespace", help="Of the baseline, or of the policies; default: the current context's.")
+@click.option("--ranks", type=click.IntRange(1, 64), help="With NAME: how many ranks are asked.")
+@click.option("--steps", type=click.IntRange(5, 30), help="With NAME: how many steps are recorded.")
+@click.option("--image", help="With NAME: the profiler image, unless the baseline names one.")
+@click.option(
+    "-o", "--output", type=click.Choice(("text", "json")), default="text", show_default=True, help="What to print."
+)
+def capture_command(
+    name: str | None,
+    filename: Path | None,
+    pods: Path | None,
+    baseline: Path | None,
+    workload: str | None,
+    dry_run: bool,
+    print_policies: bool,
+    namespace: str | None,
+    ranks: int | None,
+    steps: int | None,
+    image: str | None,
+    output: str,
+) -> None:
+    """Capture a baseline's running job now, or say how the operator would capture any workload.
+
+    \b
+    kubectl mfu capture gpt-small --ranks 8          now, by the Job that the operator would launch
+    kubectl mfu capture -f job.yaml --dry-run        the plan, without a cluster
+    kubectl get pytorchjob gpt -o yaml | kubectl mfu capture -f - --dry-run -o json
+    kubectl mfu capture --print-policies -n team-a   what lets the Job reach the training pods
+    """
+    if print_policies:
+        click.echo(_POLICIES_HEAD + yaml.safe_dump_all(policies(namespace or "default"), sort_keys=False).rstrip())
+    elif name is not None and filename is None and not dry_run:
+        _captured(name, namespace, image, ranks, steps, output)
+    elif filename is not None and name is None and dry_run:
+        _planned(filename, pods, baseline, _named(workload), output)
+    else:
+        raise click.UsageError("write NAME, or -f FILE with --dry-run, or --print-policies")
+
+
+_POLICIES_HEAD = """# Untested on a network that enforces them. mfu-capture-ranks selects all pods of the namespace:
+# apply it where a policy isolates those pods already; elsewhere it would be the first to do so.
+# Pods on the host network are not selected.
+"""
+
+
+def _captured(
+    name: str, namespace: str | None, image: str | None, ranks: int | None, steps: int | None, output: str
+) -> None:
+    from mfu_operator.adapters.cluster import KubernetesCluster, connect  # half a second that a plan does not need
+    from mfu_operator.cli import baselines, render
+    from mfu_operator.cli.capture_live import capture_now
+    from mfu_operator.trace import termination_message as compact
+
+    def tell(text: str) -> None:
+        click.echo(text, err=True)
+
+    account = capture_now(KubernetesCluster(connect()), baselines.one(namespace, name), image, ranks, steps, tell)
+    click.echo(compact.encode(account) if output == "json" else render.account_text(account, None, None))
+
+
+def _planned(
+    filename: Path, pods: Path | None, baseline: Path | None, named: tuple[str, str] | None, output: str
+) -> None:
+    try:
+        found = plan_of(
+            _documents(filename),
+            None if pods is None else _documents(pods),
+            named,
+            None if baseline is None else spec_of(read_manifest(baseline)),
+        )
+    except Unreadable as error:
+        click.echo(f"kubectl-mfu: {error.message}", err=True)
+        sys.exit(UNREADABLE)
+    click.echo(json.dumps(encode(found), indent=2, default=str) if output == "json" else _text(found))
+
+
+def _named(workload: str | None) -> tuple[str, str] | None:
+    if workload is None:
+        return None
+    kind, slash, name = workload.partition("/")
+    if not slash or not kind or not name:
+        raise click.UsageError(f"--workload {workload!r}: write KIND/NAME, such as PyTorchJob/gpt")
+    return kind, name
+
+
+def _documents(path: Path) -> Sequence[Mapping[str, Any]]:
+    """The objects of a file, those of lists among them.
+
+    Raises:
+        Unreadable: (UnreadableManifest) where the file is no YAML or larger than is read.
+    """
+    try:
+        text = sys.stdin.read(LARGEST_FILE + 1) if str(path) == "-" else _bounded(path)
+        if len(text) > LARGEST_FILE:
+            raise Unreadable(
+                "UnreadableManifest", f"{path}: more than {LARGEST_FILE >> 20} MiB; give the workload alone"
+            )
+        loaded = list(yaml.load_all(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))  # a safe one
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError, ValueError) as error:
+        raise Unreadable("UnreadableManifest", f"{path}: {' '.join(str(error).split())}") from None
+    objects = [each for each in loaded if isinstance(each, Mapping)]
+    if not objects:
+        raise Unreadable("UnreadableManifest", f"{path}: the file holds no object; give a workload's manifest")
+    return [item for each in objects for item in _items(each)]
+
+
+def _bounded(path: Path) -> str:
+    with path.open(encoding="utf-8") as file:
+        return file.read(LARGEST_FILE + 1)
+
+
+def _items(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    items = document.get("items")
+    if str(document.get("kind", "")).endswith("List") and isinstance(items, list):
+        return [each for each in items if isinstance(each, Mapping)]
+    return [document]
+
+
+def _text(plan: Plan) -> str:
+    encoded = encode(plan)
+    workload, training = encoded["workload"], encoded["training"]
+    lines = [f"workload   {workload['kind']}/{workload['name']}, pods by {workload['how']}"]
+    if training is not None:
+        counts = f"{_count(training['pods'])} pods × {_count(training['processesPerPod'])} processes"
+        gpus = f"{training['gpusPerPod']} accelerators each"
+        lines.append(f"training   role {training['role']}, container {training['container']}: {counts}, {gpus}")
+        lines.append(f"           {training['because']}")
+    way = "none yet" if plan.way is None else f"{plan.way} with {plan.recorder}"
+    lines += [f"way        {way}: {plan.because}"]
+    lines += [f"not taken  {each.way} with {each.recorder}: {each.reason}: {each.message}" for each in plan.refused]
+    for change in plan.copy.changed if plan.copy is not None else ():
+        lines.append(f"changed    {change.field}: {change.before} → {change.after} ({change.why})")
+    for patch in encoded["instrument"] or ():
+        target = patch["target"]
+        lines.append(f"to add     kubectl patch {target['kind'].lower()} {target['name']} --type=json -p '")
+        lines.append(yaml.safe_dump(patch["patch"], sort_keys=False, width=120).rstrip() + "'")
+    return "\n".join(lines)
+
+
+def _count(value: int | None) -> str:
+    return "an unknown number of" if value is None else str(value)

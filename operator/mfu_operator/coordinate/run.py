@@ -1,0 +1,70 @@
+"""One live capture from the request to the account, within its deadline."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from mfu_operator.coordinate.agreement import agreed
+from mfu_operator.coordinate.collect import Recorded, collected
+from mfu_operator.coordinate.crew import Crew, Missing, Pace, Tell, gathered
+from mfu_operator.coordinate.result import merged_account
+from mfu_operator.model.account import StepAccount
+from mfu_operator.profiling.live.request import CaptureRequest
+
+MOST_CAPTURES = 3
+"""Of one Job: a checkpoint at the agreed steps ends a capture on every rank, and the next one is asked for others."""
+
+FOR_THE_END = 0.1
+"""Of the deadline, kept for the analysis of what was fetched last and for saying what is missing."""
+
+UNHURRIED = Pace()
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """What a capture came to: the merged account, the ranks that are in it, and those that are not."""
+
+    account: StepAccount
+    recorded: tuple[Recorded, ...]
+    missing: tuple[Missing, ...]
+
+
+def captured(
+    request: CaptureRequest, token: str, folder: Path, tell: Tell, pace: Pace = UNHURRIED, keep: bool = False
+) -> Captured:
+    """Capture the same steps of every asked rank, and account for them.
+
+    Args:
+        request: whom to ask, and for what.
+        token: of the capture API.
+        folder: where traces lie until they are analysed.
+        tell: progress, for a person.
+        pace: how long things are waited for.
+        keep: whether the traces stay in the folder.
+
+    Raises:
+        Unreadable: TokenRefused, CaptureFailed: where not one rank was recorded.
+    """
+    ends_s = time.monotonic() + request.deadline_s * (1 - FOR_THE_END)
+    crew = gathered(request, token, pace, ends_s, tell)
+    recorded: list[Recorded] = []
+    for round_ in range(MOST_CAPTURES):
+        if not crew.ranks:
+            break
+        before, missing = list(crew.ranks), list(crew.missing)
+        recorded = collected(crew, agreed(crew, request, round_), folder, keep)
+        last = round_ == MOST_CAPTURES - 1 or crew.left_s() <= 0
+        if last or not _worth_another(crew, recorded, len(missing)):
+            break
+        tell("some ranks recorded other steps, or none recorded any; asking again")
+        crew.ranks, crew.missing = before, missing
+    for rank in crew.ranks:
+        rank.api.close()
+    return Captured(merged_account(recorded, crew.missing), tuple(recorded), tuple(crew.missing))
+
+
+def _worth_another(crew: Crew, recorded: list[Recorded], before: int) -> bool:
+    """Whether what is missing may come with another capture: where recorders chose different steps, or each one ended
+    for a reason that passes, as a phase that began."""
+    new = [one.why for one in crew.missing[before:]]
+    return "OtherSteps" in new or (not recorded and bool(new) and set(new) == {"CaptureFailed"})

@@ -1,0 +1,28 @@
+"""Everything that reaches into the world, in one value, so that tests can hand over doubles."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from mfu_operator.cycle.breaker import Breaker
+from mfu_operator.cycle.profiling_slots import ProfilingSlots
+from mfu_operator.measure.front import Measuring
+from mfu_operator.model.baseline import ForgeKind
+from mfu_operator.ports import Cluster, Credentials, Delivery, Forge, Repository
+
+ForgeFactory = Callable[[ForgeKind | None, str, str | None, Credentials | None], Forge]
+
+
+@dataclass(frozen=True, slots=True)
+class Adapters:
+    """The adapters in use. `deliveries` are by the kind of their application object (Application, Kustomization);
+    `breaker` and `slots` are one for the whole operator; `neighbours` says
+    which installations serve a namespace, where there is another one than this."""
+
+    cluster: Cluster
+    sweep: Measuring
+    deliveries: Mapping[str, Delivery]
+    repository: Repository
+    forge: ForgeFactory
+    breaker: Breaker = field(default_factory=Breaker)
+    slots: ProfilingSlots = field(default_factory=ProfilingSlots)
+    neighbours: Callable[[str], tuple[str, ...]] = lambda namespace: ()

@@ -1,0 +1,95 @@
+"""Which nodes our own profiling Jobs share with the runs, and when.
+
+Readings taken meanwhile say nothing about a run, be it the one that is profiled or another one on the same node. What
+is in memory here comes from the Jobs as they are seen and, after a restart, from the statuses of the baselines.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from threading import Lock
+
+from mfu_operator.errors import Wait
+from mfu_operator.model.series import TimeSpan
+
+KEPT_S = 7 * 86400.0
+"""As far back as a baseline's readings are ever read again."""
+
+MOST_AT_ONCE = 10
+"""Each Job takes the devices of one pod for minutes: an operator that is installed over a thousand jobs must not ask
+for a thousand pods' devices at once. Jobs of incidents are counted and never wait."""
+
+MOST_OF_A_NAMESPACE = 6
+"""The rest is for the others."""
+
+ASK_AGAIN_S = 30.0
+"""A profile takes minutes; a Job that was launched is seen by then."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProfilingSlot:
+    """One Job on a node; `owner` names the baseline (its uid). With the node unknown, only the owner is disturbed."""
+
+    owner: str
+    node: str | None
+    from_s: float
+    to_s: float
+
+
+class ProfilingSlots:
+    """The stays of the whole operator's Jobs. Ticks of several baselines ask at the same time."""
+
+    def __init__(self) -> None:
+        self._stays: dict[str, ProfilingSlot] = {}
+        self._launched: dict[str, float] = {}
+        self._lock = Lock()
+
+    def note(self, job: str, stay: ProfilingSlot, now_s: float) -> None:
+        """Note where a Job is, in place of what was known of it; what nobody will read again is forgotten.
+
+        A node that was seen stays known: a pod that is gone does not tell it any more.
+        """
+        with self._lock:
+            known = self._stays.get(job)
+            self._stays[job] = replace(stay, node=known.node) if known is not None and stay.node is None else stay
+            old = [name for name, each in self._stays.items() if each.to_s < now_s - KEPT_S]
+            for name in old:
+                del self._stays[name]
+
+    def admit(self, job: str, now_s: float) -> None:
+        """Count a Job (namespace/name) that is about to be launched, unless enough are under way for one that may wait.
+
+        Raises:
+            Wait: (ProfilingQueued) until when to ask again. What is known already is never refused.
+        """
+        with self._lock:
+            self._launched = {each: at_s for each, at_s in self._launched.items() if now_s < at_s + ASK_AGAIN_S}
+            if job in self._stays or job in self._launched:
+                return
+            seen = {name for name, each in self._stays.items() if each.from_s <= now_s < each.to_s}
+            under_way = seen | (self._launched.keys() - self._stays.keys())
+            namespace = job.partition("/")[0]
+            own = sum(each.partition("/")[0] == namespace for each in under_way)
+            if len(under_way) >= MOST_AT_ONCE or own >= MOST_OF_A_NAMESPACE:
+                raise Wait(
+                    "ProfilingQueued",
+                    f"{len(under_way)} profiling Jobs of the operator are under way, {own} of them in namespace "
+                    f"{namespace}, and the healthy job's may wait: it is launched once there are fewer than "
+                    f"{MOST_AT_ONCE}, and fewer than {MOST_OF_A_NAMESPACE} in the namespace",
+                    now_s + ASK_AGAIN_S,
+                )
+            self._launched[job] = now_s
+
+    def knows(self, job: str) -> bool:
+        """Whether anything was noted of a Job."""
+        with self._lock:
+            return job in self._stays
+
+    def spans(self, owner: str, nodes: Collection[str]) -> tuple[TimeSpan, ...]:
+        """When a Job was on one of a baseline's nodes, oldest first."""
+        with self._lock:
+            found = [
+                (each.from_s, each.to_s)
+                for each in self._stays.values()
+                if each.node in nodes or (each.node is None and each.owner == owner)
+            ]
+        return tuple(sorted(found))

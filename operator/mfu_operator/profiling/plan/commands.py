@@ -1,0 +1,134 @@
+"""What a container's command starts: a launcher of ranks, a training program, a daemon that only waits, or neither."""
+
+import re
+import shlex
+from dataclasses import dataclass
+from itertools import pairwise
+
+from mfu_operator.profiling.plan.manifest import Manifest, variables_of, words_at
+
+MOST_CHARACTERS = 65_536
+"""Of a command that is looked at: more is a program, not a command."""
+
+LAUNCHERS = ("torchrun", "torch.distributed.run", "torch.distributed.launch", "accelerate", "deepspeed", "mpirun",
+             "mpiexec", "horovodrun", "colossalai", "srun", "dlrover-run", "tune", "axolotl", "llamafactory-cli",
+             "composer", "nemo", "xpk")  # fmt: skip
+"""Programs that start the ranks of a training run, by the name under which they are called."""
+
+_PER_NODE = re.compile(r"^--?(?:nproc[-_]per[-_]node|npernode|num_gpus|gpus[-_]per[-_]node|ntasks[-_]per[-_]node)$")
+_ALL_DEVICES = ("gpu", "auto", "cuda", "xpu", "npu")
+_TRAINS = re.compile(r"(^|[^a-z])(pre|re|fine)?[-_]?(train|trainer|training|finetune|pretrain|sft|dpo|grpo)([^a-z]|$)")
+_WAITS = re.compile(r"(^|/)(sshd|sleep|tail)( |$)|^ray start\b")
+_SHELLS = ("sh", "bash", "ash", "dash", "zsh")
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A container's command: its words with a shell's script taken apart, and what it stands for."""
+
+    words: tuple[str, ...]
+
+    @property
+    def launcher(self) -> str | None:
+        """The launcher of ranks that is called; None without one."""
+        for word in self.words:
+            name = word.rpartition("/")[2]
+            if name in LAUNCHERS:
+                return name
+        return None
+
+    @property
+    def waits(self) -> bool:
+        """Whether the command only waits for others: a worker's sshd, a Ray node, a sleep."""
+        return self.launcher is None and _WAITS.search(" ".join(self.words[:3])) is not None
+
+    @property
+    def trains(self) -> bool:
+        """Whether it says by a launcher or a program's name that it trains."""
+        return not self.waits and (
+            self.launcher is not None or any(_TRAINS.search(word.lower()) for word in self.words)
+        )
+
+    @property
+    def runs_probe(self) -> bool:
+        """Whether `mfu_probe run` starts the program."""
+        pairs = pairwise(word.rpartition("/")[2] for word in self.words)
+        return any(first in ("mfu_probe", "mfu-probe") and second == "run" for first, second in pairs)
+
+    def option(self, pattern: re.Pattern[str]) -> str | None:
+        """The value of the last option whose name matches; None without one."""
+        found = None
+        for index, word in enumerate(self.words):
+            name, equals, value = word.partition("=")
+            if pattern.match(name):
+                follows = self.words[index + 1] if index + 1 < len(self.words) else None
+                found = value if equals else follows
+        return found
+
+
+def command_of(container: Manifest) -> Command:
+    """The command of a container; without words where its image says it."""
+    return Command(tuple(_taken_apart((*words_at(container, "command"), *words_at(container, "args")))))
+
+
+def processes_of(command: Command, container: Manifest, said: int | str | None, gpus: int) -> int | None:
+    """Ranks that one pod starts; None where nothing tells it.
+
+    Args:
+        said: what the workload's own field says, which its controller passes on to the launcher.
+        gpus: accelerators of the pod: what "gpu" and "auto" stand for.
+    """
+    asked = command.option(_PER_NODE)
+    if asked is None and (command.launcher is not None or not command.words):
+        variables = dict(variables_of(container))
+        asked = variables.get("PET_NPROC_PER_NODE") or variables.get("NPROC_PER_NODE") or _text(said)
+    if asked is not None:
+        return _number(_expanded(asked, container), gpus)
+    if command.launcher in ("torchrun", "torch.distributed.run", "torch.distributed.launch"):
+        return 1  # torchrun's default
+    if command.launcher is not None or not command.words or _is_script(command):
+        return None
+    return 1 if said is None or isinstance(said, str) else said
+
+
+def _is_script(command: Command) -> bool:
+    return any(word.endswith((".sh", ".bash")) for word in command.words)
+
+
+def _text(value: int | str | None) -> str | None:
+    return None if value is None else str(value)
+
+
+def _expanded(text: str, container: Manifest) -> str:
+    """A variable of the container in place of its value: `$NPROC`, `${NPROC}`, `${NPROC:-8}`, `$(NPROC)`."""
+    match = re.fullmatch(r"\$[({]?([A-Za-z_]\w*)(?::-([^})]*))?[)}]?", text)
+    if match is None:
+        return text
+    return dict(variables_of(container)).get(match[1]) or match[2] or text
+
+
+def _number(text: str, gpus: int) -> int | None:
+    if text.isdecimal() and len(text) < 6:
+        return int(text)
+    return gpus or None if text in _ALL_DEVICES else None
+
+
+def _taken_apart(words: tuple[str, ...]) -> list[str]:
+    """The words of a command, where a shell's script stands for the words in it."""
+    found: list[str] = []
+    budget = MOST_CHARACTERS
+    for word in words:
+        budget -= len(word)
+        if budget < 0:
+            break
+        found += _script_words(word) if re.search(r"\s", word) else [word]
+    is_shell = bool(found) and found[0].rpartition("/")[2] in _SHELLS
+    return [word for word in found[1:] if word not in ("-c", "-lc", "-ec", "-exc")] if is_shell else found
+
+
+def _script_words(text: str) -> list[str]:
+    joined = text.replace("\\\n", " ").replace(";", " ; ").replace("&&", " && ").replace("\n", " ; ")
+    try:
+        return shlex.split(joined, comments=False)
+    except ValueError:
+        return joined.split()

@@ -1,0 +1,131 @@
+"""Whether one pod of a run may run a second time beside it: every way in which a copy could reach the live run or its
+world, refused by name."""
+
+import re
+from collections.abc import Iterator
+
+from mfu_operator.profiling.plan.commands import command_of
+from mfu_operator.profiling.plan.live import Missing
+from mfu_operator.profiling.plan.manifest import (
+    Manifest,
+    containers_of,
+    mapping_at,
+    mappings_at,
+    text_at,
+    value_at,
+    words_at,
+)
+from mfu_operator.profiling.plan.training import Training
+
+SHARED_MEMORY = "/dev/shm"  # a host path that manifests mount, not a file of ours
+_CACHE_PATH = re.compile(r"(^|/)\.?(cache|tmp|scratch)(/|$)")
+_RENDEZVOUS = re.compile(r"^--(?:rdzv[-_]endpoint|master[-_]addr|coordinator[-_]address)$")
+_LOCAL = re.compile(r"^(localhost|127\.0\.0\.1|\[?::1\]?|0\.0\.0\.0|\$\(?\{?MASTER_ADDR\}?\)?)(:\S+)?$")
+_GANG_MARKS = (
+    "scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name", "pod-group.scheduling.sigs.k8s.io",
+    "scheduling.x-k8s.io/pod-group", "kai.scheduler/pod-group", "scheduling.run.ai/pod-group",
+)  # fmt: skip
+"""Labels and annotations that make a pod a member of a gang: a copy would be counted as one of the run's."""
+
+_GANG_FIELDS = ("workloadRef", "schedulingGroup", "podGroup")
+_HOST_NAMESPACES = ("hostNetwork", "hostPID", "hostIPC")
+
+
+def not_copied(training: Training, template: Manifest, workload: Manifest, running: int | None) -> tuple[Missing, ...]:
+    """Why a copy of the training pod is not taken; empty where it is safe.
+
+    Args:
+        training: which container trains, of how many pods.
+        template: the pod as it runs where that is known, else the manifest's.
+        workload: the object, for the marks that it hands down.
+        running: pods of the run that run now; None where that is not known.
+    """
+    return tuple(_refusals(training, template, workload, running))
+
+
+def converted_host_path(path: str) -> str | None:
+    """The medium of the emptyDir that takes a host path's place; None where none may."""
+    if path.rstrip("/") == SHARED_MEMORY:
+        return "Memory"
+    return "" if _CACHE_PATH.search(path) and not path.startswith("/dev") else None
+
+
+def _refusals(training: Training, template: Manifest, workload: Manifest, running: int | None) -> Iterator[Missing]:
+    yield from _of_pods(training, running)
+    spec = mapping_at(template, "spec")
+    yield from _of_scheduling(spec, template, workload)
+    yield from _of_host(spec)
+    for container in (*containers_of(template), *mappings_at(spec, "initContainers")):
+        yield from _of_privilege(container)
+    yield from _of_volumes(spec)
+    yield from _of_command(training.container)
+
+
+def _of_pods(training: Training, running: int | None) -> Iterator[Missing]:
+    if training.pods is None:
+        yield Missing("PodCountUnknown", "the manifest does not say how many pods train")
+    elif training.pods != 1:
+        yield Missing(
+            "MultiPodWorkload", f"{training.pods} pods train together, and a copy of one cannot run without the others"
+        )
+    elif running is not None and running > 1:
+        yield Missing("MultiPodWorkload", f"{running} pods of the run are active, more than the manifest declares")
+    if training.pods is not None and running is not None and running < training.pods:
+        yield Missing(
+            "PodsMissing", f"{running} of {training.pods} declared pods run, so there is nothing to compare with"
+        )
+
+
+def _of_scheduling(spec: Manifest, template: Manifest, workload: Manifest) -> Iterator[Missing]:
+    for claim in mappings_at(spec, "resourceClaims"):
+        if text_at(claim, "resourceClaimName") is not None:
+            name = text_at(claim, "name")
+            yield Missing(
+                "ResourceClaimByName", f"resource claim {name!r} belongs to the live run: a copy would share it"
+            )
+    marks = [mapping_at(each, "metadata", kind) for each in (template, workload) for kind in ("labels", "annotations")]
+    gang = [name for each in marks for name in each if str(name) in _GANG_MARKS]
+    gang += [name for name in _GANG_FIELDS if value_at(spec, name) is not None]
+    if gang:
+        yield Missing("GangMember", f"{gang[0]} makes the pod a member of a gang that a copy would join")
+
+
+def _of_host(spec: Manifest) -> Iterator[Missing]:
+    named = [name for name in _HOST_NAMESPACES if spec.get(name) is True]
+    if named:
+        yield Missing("HostNamespace", f"{', '.join(named)} gives a copy the ports and processes of the node")
+
+
+def _of_privilege(container: Manifest) -> Iterator[Missing]:
+    security, name = mapping_at(container, "securityContext"), text_at(container, "name")
+    if security.get("privileged") is True:
+        yield Missing("Privileged", f"container {name!r} is privileged")
+    added = words_at(security, "capabilities", "add")
+    if added:
+        yield Missing("CapabilitiesAdded", f"container {name!r} adds capabilities {', '.join(added)}")
+
+
+def _of_volumes(spec: Manifest) -> Iterator[Missing]:
+    for volume in mappings_at(spec, "volumes"):
+        path, name = text_at(volume, "hostPath", "path"), text_at(volume, "name")
+        if path is None or converted_host_path(path) is not None:
+            continue
+        if path.startswith("/dev"):
+            yield Missing("HostDevice", f"volume {name!r} is the node's device {path}")
+        else:
+            yield Missing("HostPath", f"volume {name!r} is the node's folder {path}, which the live run uses as well")
+
+
+def _of_command(container: Manifest) -> Iterator[Missing]:
+    command = command_of(container)
+    if not command.words:
+        yield Missing(
+            "CommandUnknown",
+            f"container {text_at(container, 'name')!r} takes its command from its image; write it in the "
+            "manifest or in spec.profiling.command",
+        )
+    endpoint = command.option(_RENDEZVOUS)
+    if endpoint is not None and not _LOCAL.match(endpoint):
+        yield Missing(
+            "RendezvousEndpoint", f"the command meets other ranks at {endpoint}: a copy would join the live run"
+        )

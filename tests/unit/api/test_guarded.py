@@ -1,0 +1,83 @@
+"""Guarded fields count where the admission policy saw the object."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from mfu_operator.api.group import GUARDED_ANNOTATION
+from mfu_operator.api.guarded import TAKES_EFFECT_S, Guard, guarded_fields, unguarded
+from mfu_operator.model.baseline import (
+    ApplicationRef,
+    BaselineSpec,
+    ForgeKind,
+    MetricsSource,
+    Profiling,
+    Remediation,
+    RemediationMode,
+    SecretRef,
+)
+from tests.support import worlds
+
+PLAIN = replace(worlds.spec(), remediation=Remediation(), metrics=MetricsSource(), profiling=Profiling())
+RICH = replace(PLAIN, profiling=Profiling(command=("id",)))
+POLICY = Guard("a-uid", 1000.0)
+METADATA: Mapping[str, Any] = {"name": "gpt", "namespace": "team-a"}
+MARKED = {**METADATA, "annotations": {GUARDED_ANNOTATION: "a-uid"}}
+LONG_AFTER_S = POLICY.made_s + TAKES_EFFECT_S + 1
+
+
+@pytest.mark.parametrize(
+    ("path", "spec"),
+    [
+        ("spec.profiling.command", RICH),
+        ("spec.profiling.image", replace(PLAIN, profiling=Profiling(image="x"))),
+        ("spec.profiling.env", replace(PLAIN, profiling=Profiling(env={"A": "b"}))),
+        ("spec.profiling.writableVolumes", replace(PLAIN, profiling=Profiling(writable_volumes=("x",)))),
+        ("spec.profiling.priorityClassName", replace(PLAIN, profiling=Profiling(priority_class="x"))),
+        ("spec.remediation.mode", replace(PLAIN, remediation=Remediation(RemediationMode.PULL_REQUEST))),
+        ("spec.remediation.repository", replace(PLAIN, remediation=Remediation(repository="x"))),
+        ("spec.remediation.branch", replace(PLAIN, remediation=Remediation(branch="x"))),
+        ("spec.remediation.forge.kind", replace(PLAIN, remediation=Remediation(forge=ForgeKind.GITEA))),
+        ("spec.remediation.forge.address", replace(PLAIN, remediation=Remediation(forge_address="x"))),
+        ("spec.remediation.forge.secretRef", replace(PLAIN, remediation=Remediation(secret=SecretRef("x")))),
+        (
+            "spec.remediation.application",
+            replace(PLAIN, remediation=Remediation(application=ApplicationRef("Application", "argocd", "x"))),
+        ),
+        ("spec.metrics.prometheus.secretRef", replace(PLAIN, metrics=MetricsSource(secret=SecretRef("x")))),
+        ("spec.metrics.prometheus.caSecretRef", replace(PLAIN, metrics=MetricsSource(ca=SecretRef("x")))),
+        (
+            "spec.metrics.prometheus.certificateSecretRef",
+            replace(PLAIN, metrics=MetricsSource(certificate=SecretRef("x"))),
+        ),
+    ],
+)
+def test_a_field_that_acts_for_its_author_is_guarded(path: str, spec: BaselineSpec) -> None:
+    assert guarded_fields(spec) == (path,)
+    refused = unguarded(spec, METADATA, LONG_AFTER_S, None)
+    assert refused is not None and refused.reason == "Unguarded" and path in refused.message
+
+
+@pytest.mark.parametrize("made_s", [0.0, LONG_AFTER_S])
+@pytest.mark.parametrize("policy", [None, POLICY])
+def test_what_asks_for_nothing_needs_no_policy(made_s: float, policy: Guard | None) -> None:
+    assert unguarded(PLAIN, METADATA, made_s, policy) is None
+
+
+def test_the_policy_saw_what_was_made_after_it() -> None:
+    assert unguarded(RICH, METADATA, LONG_AFTER_S, POLICY) is None
+
+
+@pytest.mark.parametrize("made_s", [0.0, POLICY.made_s, POLICY.made_s + TAKES_EFFECT_S])
+def test_what_is_older_than_the_policy_is_unguarded_until_it_is_written_under_it(made_s: float) -> None:
+    refused = unguarded(RICH, METADATA, made_s, POLICY)
+    assert refused is not None
+    assert refused.message.endswith("kubectl annotate tb gpt -n team-a --overwrite mfu-operator.io/guarded=a-uid")
+    assert unguarded(RICH, MARKED, made_s, POLICY) is None
+
+
+def test_another_policy_did_not_see_what_the_one_before_it_saw() -> None:
+    assert unguarded(RICH, MARKED, 0.0, Guard("another", POLICY.made_s)) is not None
+    assert unguarded(RICH, {**METADATA, "annotations": {GUARDED_ANNOTATION: ""}}, 0.0, POLICY) is not None

@@ -1,0 +1,77 @@
+"""Whom our own profiling Jobs disturb, and when."""
+
+import pytest
+
+from mfu_operator.cycle.profiling_slots import (
+    ASK_AGAIN_S,
+    KEPT_S,
+    MOST_AT_ONCE,
+    MOST_OF_A_NAMESPACE,
+    ProfilingSlot,
+    ProfilingSlots,
+)
+from mfu_operator.errors import Wait
+
+
+def test_a_job_disturbs_every_run_on_its_node() -> None:
+    slots = ProfilingSlots()
+    slots.note("a/job", ProfilingSlot("gpt", "node-1", 10.0, 20.0), 15.0)
+    assert slots.spans("bert", ["node-1", "node-2"]) == ((10.0, 20.0),)
+    assert slots.spans("bert", ["node-2"]) == ()
+    assert slots.spans("gpt", ["node-2"]) == ()
+
+
+def test_where_the_node_is_not_known_only_its_own_run_is_held_to_be_disturbed() -> None:
+    slots = ProfilingSlots()
+    slots.note("a/job", ProfilingSlot("gpt", None, 10.0, 20.0), 15.0)
+    assert slots.spans("gpt", []) == ((10.0, 20.0),)
+    assert slots.spans("bert", ["node-1"]) == ()
+
+
+def test_a_node_once_seen_stays_known_and_the_rest_is_as_it_was_told_last() -> None:
+    slots = ProfilingSlots()
+    slots.note("a/job", ProfilingSlot("gpt", "node-1", 10.0, 90.0), 15.0)
+    slots.note("a/job", ProfilingSlot("gpt", None, 10.0, 20.0), 20.0)
+    assert slots.spans("bert", ["node-1"]) == ((10.0, 20.0),)
+
+
+def test_several_stays_are_told_oldest_first_and_old_ones_are_forgotten() -> None:
+    slots = ProfilingSlots()
+    slots.note("a/second", ProfilingSlot("gpt", "node-1", 30.0, 40.0), 35.0)
+    slots.note("a/first", ProfilingSlot("gpt", "node-1", 10.0, 20.0), 35.0)
+    assert slots.spans("gpt", ["node-1"]) == ((10.0, 20.0), (30.0, 40.0))
+    slots.note("a/third", ProfilingSlot("gpt", "node-2", 30.0, 40.0), 30.0 + KEPT_S)
+    assert slots.spans("gpt", ["node-1"]) == ((30.0, 40.0),)
+    assert not slots.knows("a/first")
+
+
+def test_a_namespace_that_uses_up_its_share_leaves_places_to_others() -> None:
+    slots = ProfilingSlots()
+    for number in range(MOST_OF_A_NAMESPACE):
+        slots.admit(f"a/{number}", 10.0)
+    with pytest.raises(Wait, match="6 of them in namespace a"):
+        slots.admit("a/next", 10.0)
+    slots.admit("b/first", 10.0)
+
+
+def test_only_so_many_healthy_jobs_are_profiled_at_once_and_the_next_comes_when_one_is_done() -> None:
+    slots = ProfilingSlots()
+    for number in range(MOST_AT_ONCE):
+        slots.admit(f"team-{number}/job", 10.0)
+    slots.admit("team-0/job", 12.0)
+    with pytest.raises(Wait) as queued:
+        slots.admit("a/next", 12.0)
+    assert (queued.value.reason, queued.value.until_s) == ("ProfilingQueued", 12.0 + ASK_AGAIN_S)
+    for number in range(MOST_AT_ONCE):
+        slots.note(f"team-{number}/job", ProfilingSlot(f"job-{number}", "node-1", 10.0, 900.0), 15.0)
+    with pytest.raises(Wait):
+        slots.admit("a/next", 60.0)
+    slots.note("team-3/job", ProfilingSlot("job-3", "node-1", 10.0, 70.0), 75.0)
+    slots.admit("a/next", 75.0)
+
+
+def test_a_job_that_was_launched_and_never_seen_holds_its_place_for_half_a_minute() -> None:
+    slots = ProfilingSlots()
+    for number in range(MOST_AT_ONCE):
+        slots.admit(f"team-{number}/job", 10.0)
+    slots.admit("a/next", 10.0 + ASK_AGAIN_S)

@@ -1,0 +1,199 @@
+"""What the operator asks: the same code as the command's, in a process of its own, on a clone of its own."""
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mfu_operator.adapters.egress import ANYWHERE, Egress
+from mfu_operator.adapters.git.repository import GitRepository
+from mfu_operator.model.baseline import WorkloadRef
+from mfu_operator.model.commit import Source
+from mfu_operator.model.investigation import Findings, Question
+from mfu_operator.model.proposal import Proposal, ProposalKind
+from mfu_operator.ports import Credentials
+from tests.support.built import built
+from tests.support.git_http import served
+from tests.support.suspect_story import Story, config_map, job
+
+HELM, KUSTOMIZE = built("helm", "helm"), built("kustomize", "kustomize")
+needs_engines = pytest.mark.skipif(
+    not (HELM and KUSTOMIZE), reason="kustomize and helm are compiled with the cluster's programs"
+)
+TRAIN = "loader:\n  num_workers: 8\n  prefetch_factor: 4\nseed: 1\n"
+BASE = "resources: [job.yaml]\nconfigMapGenerator:\n  - name: gpt-config\n    files: [train.yaml]\n"
+CHART = "https://git.example/ml/charts"
+PASSWORD = "s3cret-t0ken"
+OLD, NEW = "sha256:" + "a" * 64, "sha256:" + "b" * 64
+
+
+@pytest.fixture
+def engines(monkeypatch: pytest.MonkeyPatch) -> None:
+    folders = [str(Path(program).parent) for program in (HELM, KUSTOMIZE) if program]
+    monkeypatch.setenv("PATH", os.pathsep.join([*folders, os.environ["PATH"]]))
+
+
+@pytest.fixture
+def story(tmp_path: Path) -> Story:
+    return Story(tmp_path / "models")
+
+
+def application(story: Story, **source: Any) -> Mapping[str, Any]:
+    """An Argo CD Application as the API server has it."""
+    spec = {"source": {"repoURL": story.upstream.bare.as_uri(), "targetRevision": "main", **source}}
+    head = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": {"name": "gpt"}}
+    return {**head, "spec": spec}
+
+
+def found(story: Story, path: str = "gpt", cause: str = "DataLoaderWorkers", **changes: Any) -> Findings:
+    """What the operator finds between the commit Good and the branch's head."""
+    source = Source(story.upstream.bare.as_uri(), "main", path, (), None, objects=changes.pop("objects", ()))
+    workload = WorkloadRef("batch/v1", "Job", "training", changes.pop("name", "gpt"))
+    egress = changes.pop("egress", ANYWHERE)
+    asked = Question(source, story.shas["Good"], story.upstream.git("rev-parse", "HEAD"), workload, cause)
+    repository = GitRepository(transports=("file", "http"), deadline_s=60, egress=egress)
+    return repository.investigate(replace(asked, **changes), None)
+
+
+def chosen(story: Story, findings: Findings) -> str | None:
+    """The subject of the commit that is blamed."""
+    one = findings.ranking.chosen
+    return one.commit.subject if one else None
+
+
+def overlays(story: Story) -> None:
+    story.commit("Good", {
+        "base/kustomization.yaml": BASE, "base/job.yaml": job(), "base/train.yaml": TRAIN,
+        "staging/kustomization.yaml": "resources: [../base]\nimages: [{name: registry.example/gpt, newTag: s1}]\n",
+        "production/kustomization.yaml": "resources: [../base]\n",
+    })  # fmt: skip
+
+
+@needs_engines
+@pytest.mark.usefixtures("engines")
+def test_a_commit_to_staging_is_innocent_of_production(story: Story) -> None:
+    overlays(story)
+    story.replace("Staging", "staging/kustomization.yaml", "s1", "s2")
+    findings = found(story, "production", objects=(application(story, path="production"),))
+    assert chosen(story, findings) is None and findings.not_rendered == ""
+    assert "does not change what Job/gpt gets" in findings.ranking.because
+
+
+@needs_engines
+@pytest.mark.usefixtures("engines")
+def test_a_job_whose_name_contains_ours_and_another_generators_file_are_innocent(story: Story) -> None:
+    both = f"{BASE}  - name: eval-config\n    files: [eval.yaml]\n".replace("[job.yaml]", "[job.yaml, eval-job.yaml]")
+    story.commit("Good", {
+        "gpt/kustomization.yaml": both, "gpt/job.yaml": job(), "gpt/train.yaml": TRAIN,
+        "gpt/eval-job.yaml": job("gpt-eval", config="eval-config"), "gpt/eval.yaml": TRAIN,
+    })  # fmt: skip
+    story.replace("Evaluate with fewer workers", "gpt/eval.yaml", "num_workers: 8", "num_workers: 0")
+    story.replace("Seed", "gpt/train.yaml", "seed: 1", "seed: 2")
+    findings = found(story)
+    assert chosen(story, findings) is None
+    scores = {suspect.commit.subject: suspect.score for suspect in findings.ranking.suspects}
+    assert scores["Evaluate with fewer workers"] == 0.0
+
+
+@needs_engines
+@pytest.mark.usefixtures("engines")
+def test_a_parameter_of_the_application_hides_what_the_values_say(story: Story) -> None:
+    workers = '[{name: NUM_WORKERS, value: "{{ .Values.workers }}"}]'
+    story.commit("Good", {
+        "gpt/Chart.yaml": "apiVersion: v2\nname: gpt\nversion: 1.0.0\n", "gpt/values.yaml": "workers: 8\n",
+        "gpt/templates/job.yaml": job("{{ .Release.Name }}", env=workers),
+    })  # fmt: skip
+    story.replace("Fewer workers", "gpt/values.yaml", "8", "0")
+    parameters = {"parameters": [{"name": "workers", "value": "8"}]}
+    assert chosen(story, found(story, objects=(application(story, path="gpt", helm=parameters),))) is None
+    assert chosen(story, found(story, objects=(application(story, path="gpt"),))) == "Fewer workers"
+
+
+def test_without_the_engine_nothing_is_blamed_and_the_engine_is_named(
+    story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "git").symlink_to(shutil.which("git") or "")
+    overlays(story)
+    story.replace("Fewer workers", "base/train.yaml", "num_workers: 8", "num_workers: 0")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    findings = found(story, "production")
+    assert findings.ranking.chosen is None
+    assert "kustomize is not installed" in findings.not_rendered
+
+
+def test_a_repository_that_may_not_be_fetched_is_not_rendered(story: Story) -> None:
+    story.commit("Good", {"gpt/job.yaml": job(), "gpt/config.yaml": config_map(TRAIN)})
+    story.replace("Fewer workers", "gpt/config.yaml", "num_workers: 8", "num_workers: 0")
+    sources = [{"repoURL": story.upstream.bare.as_uri(), "path": "gpt", "targetRevision": "main"},
+               {"repoURL": "http://169.254.169.254/ml/charts", "path": "x"}]  # fmt: skip
+    head = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": {"name": "gpt"}}
+    findings = found(story, objects=({**head, "spec": {"sources": sources}},), egress=Egress())
+    assert findings.ranking.chosen is None
+    assert "169.254.169.254" in findings.not_rendered
+
+
+def test_the_guilty_key_alone_is_undone_where_the_commit_changed_more_than_ours(story: Story) -> None:
+    bert = {"bert/job.yaml": job("bert", config="bert-config"), "bert/config.yaml": config_map(TRAIN, "bert-config")}
+    story.commit("Good", {"gpt/job.yaml": job(), "gpt/config.yaml": config_map(TRAIN), **bert})
+    slow = TRAIN.replace("num_workers: 8", "num_workers: 0")
+    sha = story.commit("All", {"gpt/config.yaml": config_map(slow),
+                               "bert/config.yaml": config_map(slow, "bert-config")})  # fmt: skip
+    findings = found(story)
+    undoing = findings.undoing
+    assert undoing is not None
+    assert (undoing.kind, undoing.base, undoing.also) == (ProposalKind.MINIMAL_REVERT, sha, ())
+    assert [edit.path for edit in undoing.edits] == ["gpt/config.yaml"]
+    proposal = Proposal(undoing.kind, "mfu-operator/undo-1", "main", "t", "b", "Undo\n", base_sha=sha,
+                        edits=undoing.edits)  # fmt: skip
+    source = Source(story.upstream.bare.as_uri(), "main", "gpt", (), None)
+    pushed = GitRepository(transports=("file",)).ensure_branch(source, proposal, None)
+    changed = story.upstream.git("diff", "--stat", sha, pushed, folder=story.upstream.bare)
+    assert "gpt/config.yaml" in changed and "bert" not in changed
+    assert (
+        story.upstream.git("show", f"{pushed}:gpt/config.yaml", folder=story.upstream.bare) == config_map(TRAIN).strip()
+    )
+
+
+def test_a_tag_is_pinned_to_the_digest_that_ran(story: Story) -> None:
+    story.commit("Good", {"gpt/job.yaml": job(), "gpt/config.yaml": config_map(TRAIN)})
+    story.replace("New image", "gpt/job.yaml", "gpt:v1", "gpt:v2")
+    ran: dict[str, Any] = {
+        "good_images": (f"registry.example/gpt@{OLD}",),
+        "bad_images": (f"registry.example/gpt@{NEW}",),
+    }
+    findings = found(story, cause="PrecisionLost", **ran)
+    assert findings.undoing is not None and findings.undoing.kind is ProposalKind.PIN_DIGEST
+    assert f"image: registry.example/gpt@{OLD}" in str(findings.undoing.edits[0].after)
+    same = found(story, cause="PrecisionLost", **{**ran, "bad_images": ran["good_images"]})
+    assert chosen(story, same) is None
+
+
+def test_a_rollback_is_not_rolled_back(story: Story) -> None:
+    story.commit("Good", {"gpt/job.yaml": job(), "gpt/config.yaml": config_map(TRAIN)})
+    story.replace('Revert "More workers"', "gpt/config.yaml", "num_workers: 8", "num_workers: 0")
+    findings = found(story)
+    assert findings.undoing is None and findings.declined is not None
+    assert findings.declined[0] == "RollbackOfRollback"
+
+
+def test_the_files_of_a_whole_window_come_in_one_batch(story: Story) -> None:
+    story.commit("Good", {"gpt/job.yaml": job(), "gpt/config.yaml": config_map(TRAIN)})
+    for number in range(40):
+        story.upstream.git("checkout", "--quiet", "main")
+        (story.repo / "gpt" / "config.yaml").write_text(config_map(TRAIN.replace("seed: 1", f"seed: {number + 2}")))
+        story.upstream.git("commit", "--quiet", "--all", "-m", f"Seed {number}")
+    story.upstream.push()
+    asked: list[str] = []
+    with served(story.folder, PASSWORD, asked) as base:
+        source = Source(f"{base}/models.git", "main", "gpt", (), None)
+        question = Question(source, story.shas["Good"], story.upstream.git("rev-parse", "HEAD"),
+                            WorkloadRef("batch/v1", "Job", "training", "gpt"), "DataLoaderWorkers")  # fmt: skip
+        findings = GitRepository(transports=("http",)).investigate(question, Credentials(password=PASSWORD))
+    assert len(findings.ranking.suspects) == 40 and findings.not_rendered == ""
+    sent = [path for path in asked if path.endswith("git-upload-pack") and "service" not in path]
+    assert len(sent) <= 4, asked

@@ -1,0 +1,90 @@
+"""What the loop follows of an object depends on whether the admission policy saw it."""
+
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from mfu_operator.api.group import GUARDED_ANNOTATION
+from mfu_operator.api.guarded import Guard
+from mfu_operator.errors import Retry, Stall
+from mfu_operator.process.authority import Authority
+from mfu_operator.process.fleet import Fleet, News
+
+POLICY = Guard("a-uid", 1_700_000_000.0)
+BODY: Mapping[str, Any] = {
+    "metadata": {
+        "namespace": "team-a",
+        "name": "gpt",
+        "uid": "u",
+        "generation": 1,
+        "resourceVersion": "7",
+        "creationTimestamp": "2023-01-01T00:00:00Z",
+    },
+    "spec": {
+        "workload": {"apiVersion": "batch/v1", "kind": "Job", "name": "gpt"},
+        "comparable": {"model": "gpt-small"},
+        "baseline": {"values": {"mfu": 0.46}},
+        "profiling": {"command": ["id"]},
+    },
+}
+
+
+def looked(guard: Guard | None) -> Authority:
+    authority = Authority(lambda: guard)
+    authority.look()
+    return authority
+
+
+def test_an_older_object_stalls_and_is_followed_once_it_was_written_under_the_policy() -> None:
+    fleet = Fleet(looked(POLICY).judged)
+    member, _ = fleet.saw(BODY, 0.0)
+    assert isinstance(member.spec, Stall) and member.spec.reason == "Unguarded"
+    marked = deepcopy(dict(BODY))
+    marked["metadata"] |= {"resourceVersion": "8", "annotations": {GUARDED_ANNOTATION: "a-uid"}}
+    assert fleet.saw(marked, 1.0) == (member, News.SPEC)
+    assert not isinstance(member.spec, Stall)
+
+
+def test_another_word_about_an_object_that_is_not_followed_is_no_other_spec() -> None:
+    fleet = Fleet(looked(None).judged)
+    member, _ = fleet.saw(BODY, 0.0)
+    again = deepcopy(dict(BODY))
+    again["metadata"] |= {"resourceVersion": "8"}
+    assert fleet.saw(again, 1.0) == (member, News.STATUS)
+
+
+def test_without_a_policy_it_is_followed_where_an_administrator_accepts_it() -> None:
+    fleet = Fleet(Authority(lambda: None, accepted=True).judged)
+    assert not isinstance(fleet.saw(BODY, 0.0)[0].spec, Stall)
+
+
+def test_another_policy_lets_every_object_be_read_again() -> None:
+    found: list[Guard | None] = [None]
+    authority = Authority(lambda: found[-1])
+    assert not authority.look()
+    fleet = Fleet(authority.judged)
+    member, _ = fleet.saw(BODY, 0.0)
+    fleet.end(member, 600.0)
+    member.due_s = 600.0
+    found.append(Guard("young", 0.0))
+    assert authority.look() and not authority.look()
+    fleet.read_again(5.0)
+    assert fleet.begin(5.0, 1, 1) == [member]
+    assert fleet.read(member, member.seen, BODY, 5.0) is News.SPEC and not isinstance(member.spec, Stall)
+
+
+def test_where_the_api_server_cannot_be_asked_what_was_seen_last_stands(caplog: pytest.LogCaptureFixture) -> None:
+    answers = iter([POLICY])
+
+    def guard() -> Guard:
+        for each in answers:
+            return each
+        raise Retry("ClusterUnreachable", "it is gone")
+
+    authority = Authority(guard)
+    assert authority.look() and not authority.look()
+    member, _ = Fleet(authority.judged).saw(BODY, 0.0)
+    assert isinstance(member.spec, Stall) and "a-uid" in member.spec.message
+    assert "ClusterUnreachable" in caplog.text
