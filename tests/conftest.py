@@ -12,7 +12,7 @@ from tests.cluster import preflight
 from tests.cluster.cluster import Cluster
 from tests.cluster.layout import API_ADDRESS, HOST_ADDRESS, LOOPBACK
 from tests.cluster.web import unproxied
-from tests.demo.environment import Environment, bring_up, take_down
+from tests.demo.environment import SECRET, Environment, bring_up, take_down
 from tests.demo.story import NAMESPACE as DEMO
 
 for name in ("NO_PROXY", "no_proxy"):
@@ -39,7 +39,9 @@ def environment() -> Iterator[Environment]:
     cluster = Cluster()
     ran_before = cluster.running()
     try:
-        yield bring_up(cluster, NAMESPACES, secretNamespaces=[*NAMESPACES, *([DEMO] if ran_before else [])], replicas=2)
+        demo = (DEMO,) if ran_before else ()
+        secrets = {name: [SECRET, "nothing"] for name in (*NAMESPACES, *demo)}
+        yield bring_up(cluster, NAMESPACES, secrets=secrets, replicas=2)
     finally:
         if not ran_before:
             take_down(cluster)

@@ -24,6 +24,9 @@ TOP_LEVEL = {
     "README.md",
     "LICENSE",
     "CHANGELOG.md",
+    "SECURITY.md",
+    "CONTRIBUTING.md",
+    "ARCHITECTURE.md",
 }
 PUBLIC = {"pypi.org", "files.pythonhosted.org", "proxy.golang.org", "sum.golang.org", "registry.npmjs.org", "localhost"}
 INDEX_SETTINGS = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_INDEX_URL", "UV_DEFAULT_INDEX", "GOPROXY", "GOSUMDB")

@@ -11,7 +11,10 @@ import yaml
 from prometheus_client.metrics import MetricWrapperBase
 
 from mfu_operator import __version__
-from mfu_operator.runtime import telemetry
+from mfu_operator.adapters.cluster.lease import REQUEST_TIMEOUT_S
+from mfu_operator.handlers import startup
+from mfu_operator.process import telemetry
+from mfu_operator.process.leader import RENEW_S
 from mfu_operator.settings import Settings, from_environment
 
 ROOT = Path(__file__).parents[2]
@@ -79,6 +82,12 @@ def test_there_is_no_value_without_a_schema() -> None:
 def test_the_deployment_sets_every_setting() -> None:
     """A setting that the operator does not know would be ignored in silence; one that it does must be settable."""
     numbers = dict.fromkeys(ENVIRONMENT, "7") | dict.fromkeys(("MFU_METRIC_NAMES", "MFU_METRIC_LABELS"), "mfu=seven")
+    numbers |= {
+        "MFU_EGRESS_REFUSED": "10.0.0.0/8",
+        "MFU_LABORATORY": "true",
+        "MFU_ACCEPT_UNGUARDED": "true",
+        "MFU_PROFILING_PERMITS": "team-a=hostPath",
+    }
     settings, defaults = from_environment(numbers), Settings()
     untouched = [name for name in Settings.__slots__ if getattr(settings, name) == getattr(defaults, name)]
     assert untouched == []
@@ -102,6 +111,14 @@ def test_the_dashboard_asks_for_metrics_that_exist() -> None:
     for query in queries:
         for name in PROBE_METRIC.findall(query):
             assert f'"{name}"' in probe
+
+
+def test_the_pod_has_the_time_to_end_what_is_under_way_and_to_give_the_lease_back() -> None:
+    deployment = (CHART / "templates" / "deployment.yaml").read_text()
+    found = re.search(r"terminationGracePeriodSeconds: (\d+)", deployment)
+    assert found is not None
+    given_back_s = 2 * RENEW_S + 2 * REQUEST_TIMEOUT_S
+    assert int(found[1]) >= startup.GRACE_S + given_back_s + startup.SWEEP_GRACE_S + 5
 
 
 def test_panels_do_not_overlap() -> None:

@@ -20,12 +20,14 @@ EVERYTHING = {
     "metrics": {"profile": "torchtitan", "names": {"mfu": "our_mfu", "phase": ""}, "labels": {"pod": "exported_pod"}},
     "interval": {"sweep": "2", "reconcile": 2},
     "replicas": 2,
-    "secretNamespaces": ["training"],
+    "secrets": {"training": ["github", "mimir"]},
     "caBundle": {"configMap": "trust"},
     "serviceMonitor": {"enabled": True},
     "prometheusRule": {"enabled": True},
     "dashboard": {"enabled": True},
     "runbookBaseUrl": "https://git.example/runbooks/",
+    "egress": {"hosts": ["git.example.org", "*.corp.example"], "refused": ["10.0.0.0/24"]},
+    "profiling": {"permit": {"training": ["hostPath", "capabilities"]}, "priorityClasses": ["low"]},
     "networkPolicy": {"egress": [{"ports": [{"port": 443}]}]},
     "extraEnv": [{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}],
 }
@@ -56,8 +58,17 @@ def only(objects: Objects, kind: str) -> Mapping[str, Any]:
     return found
 
 
+def policy(objects: Objects, name: str) -> Mapping[str, Any]:
+    policies = [each for each in objects if each["kind"] == "ValidatingAdmissionPolicy"]
+    [found] = [each for each in policies if each["metadata"]["name"] == name]
+    return found
+
+
 def rules(objects: Objects) -> list[Mapping[str, Any]]:
-    return [rule for each in objects if each["kind"] in ("Role", "ClusterRole") for rule in each["rules"]]
+    """What the operator may do: the rules of roles that are bound."""
+    bound = {each["roleRef"]["name"] for each in objects if "roleRef" in each}
+    roles = [each for each in objects if each["kind"] in ("Role", "ClusterRole")]
+    return [rule for each in roles if each["metadata"]["name"] in bound for rule in each["rules"]]
 
 
 @pytest.mark.parametrize(
@@ -135,27 +146,34 @@ def test_no_rule_reaches_further_than_it_must(tmp_path: Path) -> None:
     assert not [each for each in objects if each.get("roleRef", {}).get("name") == "cluster-admin"]
 
 
-def test_only_what_kopf_watches_is_watched(tmp_path: Path) -> None:
+def test_only_what_kopf_watches_pods_and_other_installations_leases_are_listed(tmp_path: Path) -> None:
     watched = {
         resource
         for rule in rules(rendered(EVERYTHING, tmp_path))
         for resource in rule["resources"]
         if {"list", "watch"} & set(rule["verbs"])
     }
-    assert watched == {"trainingbaselines", "customresourcedefinitions", "namespaces", "pods"}
+    assert watched == {"trainingbaselines", "customresourcedefinitions", "namespaces", "pods", "leases"}
 
 
-def test_secrets_are_read_only_where_it_says_so(tmp_path: Path) -> None:
-    def readers(values: Mapping[str, Any]) -> list[str | None]:
+def test_secrets_are_read_by_name_where_it_says_so(tmp_path: Path) -> None:
+    def readers(values: Mapping[str, Any]) -> dict[str, list[str]]:
         objects = rendered(values, tmp_path)
-        readers = [each for each in objects for rule in each.get("rules", []) if "secrets" in rule.get("resources", [])]
-        assert all(each["kind"] == "Role" and each["rules"][0]["verbs"] == ["get"] for each in readers)
-        return [each["metadata"]["namespace"] for each in readers]
+        readers = [
+            each
+            for each in objects
+            if each["kind"] == "Role"
+            for rule in each["rules"]
+            if "secrets" in rule["resources"]
+        ]
+        assert all(each["rules"][0]["verbs"] == ["get"] for each in readers)
+        assert sum("secrets" in rule["resources"] for rule in rules(objects)) == len(readers)
+        return {each["metadata"]["namespace"]: each["rules"][0]["resourceNames"] for each in readers}
 
-    assert readers({}) == []
-    assert readers(EVERYTHING) == ["training"]
-    assert readers({"watchNamespaces": ["a", "b"]}) == ["a", "b"]
-    assert readers({"watchNamespaces": ["a", "b"], "secretNamespaces": ["b"]}) == ["b"]
+    assert readers({}) == {}
+    assert readers(EVERYTHING) == {"training": ["github", "mimir"]}
+    assert readers({"watchNamespaces": ["a", "b"]}) == {}
+    assert readers({"watchNamespaces": ["a", "b"], "secrets": {"b": ["gitlab"]}}) == {"b": ["gitlab"]}
 
 
 def test_watched_namespaces_are_the_only_ones_it_is_bound_in(tmp_path: Path) -> None:
@@ -202,6 +220,22 @@ def test_profiling_pods_give_way(values: Mapping[str, Any], created: list[str], 
     assert {"name": "MFU_PRIORITY_CLASS", "value": used} in container["env"]
 
 
+def test_people_get_their_roles_by_those_of_kubernetes_and_the_operator_none(tmp_path: Path) -> None:
+    objects = rendered({}, tmp_path)
+    people = {
+        label.rpartition("-")[2]: {verb for rule in each["rules"] for verb in rule["verbs"]}
+        for each in objects
+        for label in each["metadata"].get("labels", {})
+        if label.startswith("rbac.authorization.k8s.io/aggregate-to-")
+    }
+    assert people == {
+        "view": {"get", "list", "watch"},
+        "edit": {"create", "update", "patch", "delete"},
+        "admin": {"customize", "propose", "use"},
+    }
+    assert not {"customize", "propose", "use"} & {verb for rule in rules(objects) for verb in rule["verbs"]}
+
+
 def test_options_are_off_unless_asked_for(tmp_path: Path) -> None:
     optional = {"ServiceMonitor", "PrometheusRule", "ConfigMap"}
     assert not optional & {each["kind"] for each in rendered({}, tmp_path)}
@@ -223,8 +257,34 @@ def test_two_releases_in_two_namespaces_do_not_meet(tmp_path: Path) -> None:
     assert not wide("one") & wide("two")
 
 
+def test_two_releases_in_one_namespace_have_a_lease_each_and_no_right_on_the_other_s(tmp_path: Path) -> None:
+    def lease(release: str) -> tuple[str, list[str]]:
+        done = run({}, tmp_path, "template", release, str(CHART), "--namespace=mfu-system")
+        objects = [document for document in yaml.safe_load_all(done.stdout) if document]
+        [container] = only(objects, "Deployment")["spec"]["template"]["spec"]["containers"]
+        told = {each["name"]: each.get("value") for each in container["env"]}
+        rules = [rule for each in objects if each["kind"] == "Role" for rule in each["rules"]]
+        return told["MFU_LEASE"], [name for rule in rules for name in rule.get("resourceNames", ())]
+
+    assert lease("mfu-operator") == ("mfu-operator", ["mfu-operator"])
+    assert lease("prod") == ("prod-mfu-operator", ["prod-mfu-operator"])
+
+
 def test_promtool_accepts_the_alerts() -> None:
     promtool = PROMTOOL or go_binaries("prometheus") / "promtool"
     alerts = CHART / "files" / "alerts.yaml"
     done = subprocess.run([str(promtool), "check", "rules", str(alerts)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_what_a_namespace_is_permitted_reaches_the_operator_and_the_policy(tmp_path: Path) -> None:
+    objects = rendered(EVERYTHING, tmp_path)
+    [container] = only(objects, "Deployment")["spec"]["template"]["spec"]["containers"]
+    told = {each["name"]: each.get("value") for each in container["env"]}
+    assert told["MFU_PROFILING_PERMITS"] == "training=hostPath+capabilities"
+    assert told["MFU_EGRESS_HOSTS"] == "git.example.org,*.corp.example"
+    checks = [each["expression"] for each in policy(objects, "mfu-system-mfu-operator")["spec"]["validations"]]
+    permitted = [check for check in checks if "request.namespace in ['training']" in check]
+    assert len(permitted) == 2
+    assert any("hostPath" in check for check in permitted) and any("capabilities" in check for check in permitted)
+    assert len([check for check in checks if "request.namespace in []" in check]) == 3

@@ -106,6 +106,10 @@ GO_BUILDS: Mapping[str, GoBuild] = {
     "victoriametrics": GoBuild(
         binaries={"github.com/VictoriaMetrics/VictoriaMetrics/app/victoria-metrics": "victoria-metrics"}
     ),
+    "kustomize": GoBuild(
+        binaries={"sigs.k8s.io/kustomize/kustomize/v5": "kustomize"},
+        link_variables={"sigs.k8s.io/kustomize/api/provenance.version": "v5.8.1"},
+    ),
     "helm": GoBuild(
         binaries={"helm.sh/helm/v3/cmd/helm": "helm"},
         link_variables={

@@ -1,143 +1,21 @@
 """What every cluster does: the double, and a real API server with a kubelet behind it."""
 
-import base64
-import json
 import time
-from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any
 from uuid import uuid4
 
 import pytest
-from kubernetes import client, config
+from kubernetes import client
 
 from mfu_operator.adapters.cluster import KubernetesCluster, Leadership
 from mfu_operator.adapters.cluster.lease import LEASE_DURATION_S
 from mfu_operator.errors import Stall
 from mfu_operator.model.baseline import WorkloadRef
 from mfu_operator.model.condition import Event
-from mfu_operator.model.workload import JobPhase, Pod, Workload
-from mfu_operator.ports import AUTHORITY, CLIENT_CERTIFICATE, PASSWORD, Cluster, SecretUse
+from mfu_operator.model.workload import JobPhase
+from mfu_operator.ports import AUTHORITY, CLIENT_CERTIFICATE, PASSWORD, SecretUse
+from tests.contracts.cluster_arenas import IMAGE, PATIENCE_S, Arena, job, unique
 from tests.support.awaited import awaited
-from tests.support.cluster_double import ClusterDouble
-
-IMAGE = "registry.invalid/nobody@sha256:" + "0" * 64
-PATIENCE_S = 180.0
-
-
-class Arena(Protocol):
-    """A cluster with one namespace, in which a person makes objects."""
-
-    namespace: str
-
-    @property
-    def cluster(self) -> Cluster: ...
-    def run(self, name: str) -> None: ...
-    def keep_secret(self, name: str, data: dict[str, str | bytes], kind: str = "Opaque") -> None: ...
-    def jobs(self) -> list[str]: ...
-    def events(self) -> list[tuple[str, str, str]]: ...
-
-
-def job(namespace: str, name: str, **spec: Any) -> dict[str, Any]:
-    """A Job whose image nobody can pull."""
-    container = {"name": "train", "image": IMAGE, "imagePullPolicy": "Never", "command": ["true"]}
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": name, "namespace": namespace, "labels": {"team": "a"}, "annotations": {"note": "mine"}},
-        "spec": {
-            "backoffLimit": 0,
-            "template": {
-                "metadata": {"labels": {"app": "gpt"}},
-                "spec": {"restartPolicy": "Never", "containers": [container], **spec},
-            },
-        },
-    }
-
-
-class DoubleArena:
-    namespace = "contract-double"
-
-    def __init__(self) -> None:
-        self.cluster = ClusterDouble()
-
-    def run(self, name: str) -> None:
-        manifest = job(self.namespace, name)
-        self.cluster.workloads["Job", self.namespace, name] = Workload(
-            uuid4().hex,
-            time.time(),
-            manifest["spec"]["template"],
-            manifest["metadata"]["labels"],
-            manifest["metadata"]["annotations"],
-            (Pod(f"{name}-x", "node", "Pending", False, None, 0, (IMAGE,)),),
-            pod_count=1,
-        )
-
-    def keep_secret(self, name: str, data: dict[str, str | bytes], kind: str = "Opaque") -> None:
-        self.cluster.secrets[self.namespace, name] = data
-        self.cluster.secret_types[self.namespace, name] = kind
-
-    def jobs(self) -> list[str]:
-        return [name for _, name in self.cluster.jobs]
-
-    def events(self) -> list[tuple[str, str, str]]:
-        return [(event.kind, event.reason, event.message) for _, event in self.cluster.events]
-
-
-class RealArena:
-    def __init__(self, api: client.ApiClient, namespace: str) -> None:
-        self.namespace = namespace
-        self.cluster = KubernetesCluster(api)
-        self._core, self._batch = client.CoreV1Api(api), client.BatchV1Api(api)
-        self._events = client.EventsV1Api(api)
-
-    def run(self, name: str) -> None:
-        self._batch.create_namespaced_job(self.namespace, job(self.namespace, name))
-
-    def keep_secret(self, name: str, data: dict[str, str | bytes], kind: str = "Opaque") -> None:
-        raw = {key: value.encode() if isinstance(value, str) else value for key, value in data.items()}
-        encoded = {key: base64.b64encode(value).decode() for key, value in raw.items()}
-        body = {"metadata": {"name": name}, "type": kind, "data": encoded}
-        self._core.create_namespaced_secret(self.namespace, body)
-
-    def jobs(self) -> list[str]:
-        return [each.metadata.name for each in self._batch.list_namespaced_job(self.namespace).items]
-
-    def events(self) -> list[tuple[str, str, str]]:
-        answer = self._events.list_namespaced_event(self.namespace, _preload_content=False)
-        found = json.loads(answer.data)["items"]
-        ours = [each for each in found if each["reportingController"] == "mfu-operator"]
-        return [(each["type"], each["reason"], each["note"]) for each in ours]
-
-
-@pytest.fixture(scope="module")
-def api(request: pytest.FixtureRequest) -> client.ApiClient:
-    environment = request.getfixturevalue("environment")
-    unproxied = client.Configuration(proxy="")
-    config.load_kube_config(str(environment.cluster.kubeconfig), client_configuration=unproxied)
-    return client.ApiClient(unproxied)
-
-
-@pytest.fixture(scope="module")
-def namespace(api: client.ApiClient) -> Iterator[str]:
-    name = f"contract-{uuid4().hex[:8]}"
-    core = client.CoreV1Api(api)
-    core.create_namespace({"metadata": {"name": name}})
-    yield name
-    core.delete_namespace(name)
-
-
-REAL = pytest.param("real", marks=pytest.mark.cluster)
-
-
-@pytest.fixture(params=["double", REAL])
-def arena(request: pytest.FixtureRequest) -> Arena:
-    if request.param == "double":
-        return DoubleArena()
-    return RealArena(request.getfixturevalue("api"), request.getfixturevalue("namespace"))
-
-
-def unique(stem: str) -> str:
-    return f"{stem}-{uuid4().hex[:6]}"
 
 
 def ref(arena: Arena, name: str, **changes: str) -> WorkloadRef:
@@ -219,9 +97,18 @@ def test_a_job_that_is_not_there_is_none(arena: Arena) -> None:
 
 def test_a_secret_is_read_as_it_was_written(arena: Arena) -> None:
     name = unique("forge")
-    arena.keep_secret(name, {"token": "t0ken with spaces ü", "username": "bot"})
-    found = arena.cluster.secret(arena.namespace, name, PASSWORD)
-    assert dict(found) == {"token": "t0ken with spaces ü", "username": "bot"}
+    data: dict[str, str | bytes] = {"token": "t0ken ü", "username": "bot", "address": "https://git.example"}
+    arena.keep_secret(name, {**data, "unasked": "x"})
+    assert dict(arena.cluster.secret(arena.namespace, name, PASSWORD)) == data
+
+
+def test_a_secret_without_our_label_is_not_read(arena: Arena) -> None:
+    name = unique("payroll")
+    arena.keep_secret(name, {"token": "t0ken"})
+    arena.unlabel_secret(name)
+    with pytest.raises(Stall, match="kubectl patch secret") as raised:
+        arena.cluster.secret(arena.namespace, name, PASSWORD)
+    assert raised.value.reason == "CredentialsUnbound" and "t0ken" not in raised.value.message
 
 
 @pytest.mark.parametrize(
@@ -282,9 +169,19 @@ def test_an_event_is_told_on_its_object(arena: Arena) -> None:
         "uid": str(uuid4()),
     }
     event = Event("Warning", "Regressed", f"MFU 0.381 for 12 min {uuid4().hex}")
-    arena.cluster.post(regarding, event)
-    arena.cluster.post(regarding, Event("Normal", "Recovered", "x" * 5000))
+    arena.cluster.post(regarding, event, unique("told"))
+    arena.cluster.post(regarding, Event("Normal", "Recovered", "x" * 5000), unique("told"))
     assert ("Warning", "Regressed", event.message) in arena.events()
+
+
+def test_an_event_that_is_told_twice_by_one_name_is_one(arena: Arena) -> None:
+    regarding = {
+        "apiVersion": "batch/v1", "kind": "Job", "namespace": arena.namespace, "name": "gpt", "uid": str(uuid4())
+    }  # fmt: skip
+    event, name = Event("Normal", "Proposed", f"pull request {uuid4().hex}"), unique("told")
+    arena.cluster.post(regarding, event, name)
+    arena.cluster.post(regarding, event, name)
+    assert arena.events().count(("Normal", "Proposed", event.message)) == 1
 
 
 REASONS = [
@@ -338,10 +235,14 @@ def test_of_two_replicas_one_holds_the_lease_until_it_is_released(
 def test_a_dead_leader_is_replaced_after_the_leases_time(
     api: client.ApiClient, namespace: str, lease_name: str
 ) -> None:
-    first, second = (Leadership(api, namespace, lease_name, name) for name in ("a", "b"))
+    steady_s = 500.0
+    first, second = (Leadership(api, namespace, lease_name, name, lambda: steady_s) for name in ("a", "b"))
     assert first.hold(1000.0)
-    assert not second.hold(1000.0 + LEASE_DURATION_S - 0.1)
-    assert second.hold(1000.0 + LEASE_DURATION_S + 0.1)
-    assert not first.hold(1000.0 + LEASE_DURATION_S + 1)
+    assert not second.hold(1000.0)
+    steady_s += LEASE_DURATION_S - 0.1
+    assert not second.hold(9000.0)
+    steady_s += 0.2
+    assert second.hold(1000.0)
+    assert not first.hold(1000.0)
     first.release()
-    assert second.hold(1000.0 + LEASE_DURATION_S + 2)
+    assert second.hold(1000.0)

@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from mfu_operator.adapters.forges import forge
+from mfu_operator.adapters.forges import Web, forge
 from mfu_operator.errors import Retry
 from mfu_operator.model.baseline import ForgeKind
 from mfu_operator.model.proposal import Proposal, ProposalKind, PullRequestState
@@ -69,8 +69,8 @@ class ReplayArena:
     def __init__(self, kind: ForgeKind, server: Server, host: str) -> None:
         self.server = server
         url = f"https://{host}/{REPOSITORY}.git"
-        self.forge = forge(kind, url, None, Credentials(password=TOKEN), server.transport())
-        self.stranger = forge(kind, url, None, Credentials(password="wrong"), server.transport())
+        self.forge = forge(kind, url, None, Credentials(password=TOKEN), Web(transport=server.transport()))
+        self.stranger = forge(kind, url, None, Credentials(password="wrong"), Web(transport=server.transport()))
 
     def push(self, proposal: Proposal) -> None:
         pass
@@ -185,6 +185,18 @@ def test_a_merged_one_tells_its_commit_and_time_even_when_the_branch_is_gone(are
         assert (merged.number, merged.state) == (opened.number, PullRequestState.MERGED)
         assert merged.merge_sha and sha.startswith(merged.merge_sha)
         assert merged.merged_at is not None and merged.merged_at > 1_500_000_000
+
+
+def test_its_title_and_the_message_of_its_commit_are_told_even_when_the_branch_is_gone(arena: Arena) -> None:
+    arena.push(PROPOSAL)
+    opened = arena.forge.ensure(PROPOSAL)
+    arena.merge(opened.number)
+    merged = arena.forge.find(PROPOSAL.branch)
+    assert merged is not None and merged.title == PROPOSAL.title
+    assert merged.head is not None
+    message = arena.forge.commit_message(merged.head)
+    assert message is not None and message.startswith("Revert")
+    assert arena.forge.commit_message("d" * 40) is None
 
 
 def test_a_number_that_is_not_there_is_said_to_be_missing(arena: Arena) -> None:

@@ -6,15 +6,14 @@ from dataclasses import replace
 import pytest
 
 from mfu_operator.adapters.metric_names import names_of
-from mfu_operator.adapters.pod_targets import Target
 from mfu_operator.adapters.prometheus import PrometheusSources
-from mfu_operator.adapters.scrape import PodMetrics
+from mfu_operator.adapters.scrape.pod_targets import Target
+from mfu_operator.adapters.scrape.sources import PodMetrics
 from mfu_operator.errors import Retry
 from mfu_operator.model.baseline import MetricsSource, PodScrape, Signal, WorkloadRef
 from mfu_operator.model.series import Phase, Reading
 from mfu_operator.model.workload import PodEndpoint
 from mfu_operator.ports import Credentials, Metrics
-from mfu_operator.runtime.past_looks import RememberingSource
 from tests.support import victoriametrics_server
 from tests.support.certificates import Authority
 from tests.support.metrics_double import MetricsDouble
@@ -123,7 +122,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Metrics]:
             PrometheusSources(MetricsSource()).open(source, stranger).latest([JOB], BEGIN_S)
 
 
-class PodsThen:
+class PodsThen(PodMetrics):
     """Pods whose pages are as they were at a scrape of the past: a page itself shows the present alone."""
 
     def __init__(self) -> None:
@@ -131,26 +130,19 @@ class PodsThen:
         endpoints = {
             workload: tuple(PodEndpoint(pod, f"{pod}.pods") for pod in pods) for workload, (_, pods) in RUNS.items()
         }
-        self._metrics = PodMetrics(
-            PodScrape((9400,)), names_of(MetricsSource()), lambda refs: endpoints, lambda: self._at_s, self._page
-        )
+        names = names_of(MetricsSource())
+        super().__init__(PodScrape((9400,)), names, lambda refs: endpoints, lambda: self._at_s, self._page)
 
     def latest(self, workloads: Sequence[WorkloadRef], now_s: float) -> Mapping[WorkloadRef, tuple[Reading, ...]]:
         """As the scrape before then had it."""
-        self._at_s = BEGIN_S + OFFSET_S + EVERY_S * self._scrape(now_s)
-        return self._metrics.latest(workloads, now_s)
+        self._at_s = BEGIN_S + OFFSET_S + EVERY_S * self._scrape_before(now_s)
+        return super().latest(workloads, now_s)
 
-    def history(
-        self, workloads: Sequence[WorkloadRef], start_s: float, end_s: float, step_s: float
-    ) -> Mapping[WorkloadRef, tuple[Reading, ...]]:
-        """Nothing."""
-        return self._metrics.history(workloads, start_s, end_s, step_s)
-
-    def _scrape(self, now_s: float) -> int:
+    def _scrape_before(self, now_s: float) -> int:
         return int((now_s - BEGIN_S - OFFSET_S) // EVERY_S)
 
     def _page(self, target: Target) -> tuple[str, str]:
-        index = self._scrape(self._at_s)
+        index = self._scrape_before(self._at_s)
         mfus, pods = RUNS[target.workload]
         mfu = mfus[pods.index(target.pod)]
         lines = [
@@ -241,15 +233,14 @@ def test_history_holds_each_scrape_once_and_the_oldest_first(with_history: Metri
     assert [reading.step for reading in readings] == [10.0 * index for index in range(SCRAPES)]
 
 
-def test_the_speed_and_the_phase_of_a_span_are_had_alone(with_history: Metrics) -> None:
-    assert isinstance(with_history, RememberingSource)
-    start_s, end_s = BEGIN_S + 4 * EVERY_S, BEGIN_S + 12 * EVERY_S
-    readings = with_history.speeds(JOB, start_s, end_s, EVERY_S)
-    assert [reading.values[Signal.MFU] for reading in readings] == pytest.approx([0.46] * len(readings))
-    assert 8 <= len(readings) <= 9
-    assert [reading.phase for reading in readings].count(Phase.CHECKPOINT) == 1
-    times = [reading.time_s for reading in readings]
-    assert times == sorted(times)
-    assert times[0] >= start_s
-    assert times[-1] <= end_s
-    assert with_history.speeds(ABSENT, start_s, end_s, EVERY_S) == ()
+def test_nothing_is_known_of_the_memory_and_the_gpus_of_a_workload_without_series(metrics: Metrics) -> None:
+    now_s = BEGIN_S + 100
+    metrics.latest([JOB, ABSENT], now_s)
+    assert ABSENT not in metrics.vitals([JOB, ABSENT], now_s)
+    assert metrics.vitals_history([ABSENT], BEGIN_S, now_s, 60.0) == {}
+    assert metrics.hardware([ABSENT], now_s) == {}
+
+
+def test_nothing_is_in_the_way_of_a_workload_that_was_read(metrics: Metrics) -> None:
+    metrics.latest([JOB], BEGIN_S + 100)
+    assert metrics.absence(JOB) is None

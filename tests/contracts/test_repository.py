@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 from uuid import uuid4
@@ -10,13 +11,16 @@ import pytest
 
 from mfu_operator.adapters.git.repository import GitRepository
 from mfu_operator.errors import AskPerson
+from mfu_operator.model.baseline import WorkloadRef
 from mfu_operator.model.commit import Source
+from mfu_operator.model.investigation import Question
 from mfu_operator.model.proposal import Proposal, ProposalKind
 from mfu_operator.ports import Credentials, Repository
 from tests.cluster.gitea import OWNER, Gitea
 from tests.support.git_http import served
 from tests.support.git_repository import GitUpstream
 from tests.support.repository_double import RepositoryDouble
+from tests.support.suspect_story import config_map, job
 
 PATH = "apps/gpt"
 CONFIG = f"{PATH}/train.yaml"
@@ -34,6 +38,7 @@ class Arena(Protocol):
     def credentials(self) -> Credentials | None: ...
     def commit(self, files: Mapping[str, str | None], subject: str) -> str: ...
     def touch(self, branch: str) -> None: ...
+    def amend(self, branch: str) -> None: ...
 
 
 class DoubleArena:
@@ -46,6 +51,8 @@ class DoubleArena:
 
     def touch(self, branch: str) -> None:
         self.repository.touched.add(branch)
+
+    amend = touch
 
 
 class GitArena:
@@ -60,6 +67,18 @@ class GitArena:
         self.upstream.git("fetch", "--quiet", "origin", branch)
         self.upstream.git("checkout", "--quiet", "-b", branch, "FETCH_HEAD")
         self.upstream.commit({"note.txt": "mine now\n"}, "A person's change")
+        self.upstream.git("checkout", "--quiet", "main")
+
+    def amend(self, branch: str) -> None:
+        """Another file in the operator's own commit, with its author, committer and message left as they were."""
+        self.upstream.git("fetch", "--quiet", "origin", branch)
+        self.upstream.git("checkout", "--quiet", "-b", branch, "FETCH_HEAD")
+        (self.upstream.work / "note.txt").write_text("mine now\n")
+        self.upstream.git("add", "--all")
+        message = self.upstream.git("log", "-1", "--format=%B")
+        tree, parent = self.upstream.git("write-tree"), self.upstream.git("rev-parse", "HEAD^")
+        sha = self.upstream.git_as_operator("commit-tree", tree, "-p", parent, "-m", message)
+        self.upstream.git("push", "--quiet", "--force", "origin", f"{sha}:refs/heads/{branch}")
         self.upstream.git("checkout", "--quiet", "main")
 
 
@@ -92,6 +111,8 @@ class GiteaArena:
         change = {"branch": branch, "message": "A person's change", "content": "bWluZQo="}
         self._gitea.api("POST", f"repos/{OWNER}/{self._name}/contents/note.txt", change)
 
+    amend = touch
+
 
 @pytest.fixture(params=["double", "disk", "http", pytest.param("gitea", marks=pytest.mark.cluster)])
 def arena(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Arena]:
@@ -107,33 +128,53 @@ def config(workers: int, note: str = "") -> str:
 
 
 def revert(sha: str) -> Proposal:
-    message = "Revert\n\nMfu-Operator-Incident: gpt-1\n"
+    message = "Revert\n\nMfu-Operator-Suspect: 1a2b3c4\n"
     return Proposal(ProposalKind.REVERT, "mfu-operator/gpt-1", "main", "Revert", "Because.", message, revert_sha=sha)
 
 
-def test_the_commits_of_a_window_come_newest_first_without_the_good_one(arena: Arena) -> None:
-    good = arena.commit({CONFIG: config(4)}, "Start")
-    first = arena.commit({CONFIG: config(0)}, "Fewer workers")
-    second = arena.commit({"README.md": "hello\n"}, "Say hello")
-    commits = arena.repository.commits(arena.source, good, second, arena.credentials)
-    assert [(commit.sha, commit.subject) for commit in commits] == [(second, "Say hello"), (first, "Fewer workers")]
-    (change,) = commits[1].changes
-    assert (change.path, change.before, change.after) == (CONFIG, config(4), config(0))
-    assert arena.repository.commits(arena.source, good, first, arena.credentials) == commits[1:]
+def question(arena: Arena, good: str, bad: str) -> Question:
+    workload = WorkloadRef("batch/v1", "Job", "training", "gpt")
+    return Question(arena.source, good, bad, workload, "DataLoaderWorkers")
+
+
+def manifests(workers: int) -> dict[str, str | None]:
+    text = config_map(f"loader:\n  num_workers: {workers}\n")
+    return {f"{PATH}/job.yaml": job(), f"{PATH}/config.yaml": text}
+
+
+def test_of_a_window_the_commit_that_slowed_the_workload_is_chosen_and_undone(arena: Arena) -> None:
+    good = arena.commit(manifests(4), "Start")
+    slow = arena.commit(manifests(0), "Fewer workers")
+    last = arena.commit({"README.md": "hello\n"}, "Say hello")
+    found = arena.repository.investigate(question(arena, good, last), arena.credentials)
+    assert found.not_rendered == "" and found.declined is None
+    assert {suspect.commit.sha: suspect.score for suspect in found.ranking.suspects} == {slow: 1.0, last: 0.0}
+    assert found.ranking.chosen is not None and found.ranking.chosen.commit.sha == slow
+    assert any("num_workers: 4 → 0" in text for text in found.ranking.chosen.changed)
+    assert found.undoing is not None
+    assert (found.undoing.kind, found.undoing.base, found.undoing.edits) == (ProposalKind.REVERT, last, ())
+
+
+def test_a_window_that_gives_the_workload_the_same_blames_nobody(arena: Arena) -> None:
+    good = arena.commit(manifests(4), "Start")
+    bad = arena.commit({f"{PATH}/config.yaml": "# why\n" + str(manifests(4)[f"{PATH}/config.yaml"])}, "Explain")
+    found = arena.repository.investigate(question(arena, good, bad), arena.credentials)
+    assert found.ranking.chosen is None and found.undoing is None
+    assert [suspect.score for suspect in found.ranking.suspects] == [0.0]
 
 
 def test_a_revision_that_the_branch_does_not_hold_needs_a_person(arena: Arena) -> None:
-    head = arena.commit({CONFIG: config(4)}, "Start")
+    head = arena.commit(manifests(4), "Start")
     with pytest.raises(AskPerson) as raised:
-        arena.repository.commits(arena.source, "d" * 40, head, arena.credentials)
+        arena.repository.investigate(question(arena, "d" * 40, head), arena.credentials)
     assert raised.value.reason == "HistoryRewritten"
 
 
 def test_an_older_revision_deployed_again_needs_a_person(arena: Arena) -> None:
-    older = arena.commit({CONFIG: config(4)}, "Start")
-    newer = arena.commit({CONFIG: config(8)}, "More")
+    older = arena.commit(manifests(4), "Start")
+    newer = arena.commit(manifests(8), "More")
     with pytest.raises(AskPerson) as raised:
-        arena.repository.commits(arena.source, newer, older, arena.credentials)
+        arena.repository.investigate(question(arena, newer, older), arena.credentials)
     assert raised.value.reason == "HistoryRewritten"
 
 
@@ -162,6 +203,27 @@ def test_a_branch_that_a_person_pushed_to_is_theirs(arena: Arena) -> None:
     with pytest.raises(AskPerson) as raised:
         arena.repository.ensure_branch(arena.source, revert(slow), arena.credentials)
     assert raised.value.reason == "BranchTouched"
+
+
+def test_a_branch_that_a_person_amended_is_theirs_though_the_author_is_still_the_operator(arena: Arena) -> None:
+    arena.commit({CONFIG: config(4)}, "Start")
+    slow = arena.commit({CONFIG: config(0)}, "Fewer workers")
+    arena.repository.ensure_branch(arena.source, revert(slow), arena.credentials)
+    arena.amend(revert(slow).branch)
+    with pytest.raises(AskPerson) as raised:
+        arena.repository.ensure_branch(arena.source, revert(slow), arena.credentials)
+    assert raised.value.reason == "BranchTouched"
+
+
+def test_a_branch_of_one_revert_is_not_taken_for_that_of_another(arena: Arena) -> None:
+    arena.commit({CONFIG: config(4), "other.yaml": "a: 1\n"}, "Start")
+    slow = arena.commit({CONFIG: config(0)}, "Fewer workers")
+    other = arena.commit({"other.yaml": "a: 2\n"}, "Another")
+    arena.repository.ensure_branch(arena.source, revert(slow), arena.credentials)
+    for of_another in (revert(other), replace(revert(slow), commit_message="Another message\n")):
+        with pytest.raises(AskPerson) as raised:
+            arena.repository.ensure_branch(arena.source, of_another, arena.credentials)
+        assert raised.value.reason == "BranchTouched"
 
 
 def test_a_change_built_upon_is_a_conflict(arena: Arena) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from mfu_operator.adapters.prometheus import PrometheusMetrics, PrometheusSources
+from mfu_operator.measure.sweep import Sweep
 from mfu_operator.model.baseline import (
     Baseline,
     BaselineSpec,
@@ -16,8 +17,6 @@ from mfu_operator.model.baseline import (
     WorkloadRef,
 )
 from mfu_operator.model.vitals import Ailment, Fill, Streak
-from mfu_operator.runtime.sweep import Sweep
-from mfu_operator.runtime.vitals_looks import VitalsSource
 from tests.support.metrics_double import SourcesDouble
 from tests.support.metrics_servers import SERVERS, SERVING
 from tests.support.prometheus_server import sample
@@ -70,10 +69,6 @@ def metrics(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         yield source
 
 
-def test_the_operator_s_prometheus_knows_vitals(metrics: PrometheusMetrics) -> None:
-    assert isinstance(metrics, VitalsSource)
-
-
 def test_the_worst_rank_speaks_for_each_job_and_what_is_absent_is_none(metrics: PrometheusMetrics) -> None:
     now_s = BEGIN_S + 100 * EVERY_S + 5
     found = metrics.vitals([JOB, SET, ABSENT], now_s)
@@ -114,7 +109,7 @@ def test_from_what_is_scraped_to_what_is_wrong(metrics: PrometheusMetrics) -> No
 
     def ailments(sweep: Sweep) -> list[Ailment]:
         sweep.run_once()
-        return [symptom.reason for symptom in sweep.symptoms("uid", now_s) or ()]
+        return [symptom.reason for symptom in sweep.view("uid", now_s).symptoms or ()]
 
     sweep, hung_after_s = sweep_of(), None
     while now_s < BEGIN_S + (SCRAPES - 2) * EVERY_S:

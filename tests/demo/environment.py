@@ -21,6 +21,7 @@ from tests.cluster.kubectl import Kubectl
 from tests.cluster.process import CommandFailed
 from tests.cluster.progress import progress
 from tests.cluster.prometheus import Prometheus
+from tests.cluster.renderers import lay_out
 from tests.cluster.toolchain import go_binaries
 from tests.demo.foreign import OURS, ForeignCluster
 
@@ -28,6 +29,8 @@ ROOT = Path(__file__).resolve().parents[2]
 OPERATOR_NAMESPACE = "mfu-system"
 STORE_NAMESPACE = "object-store"
 STORE_PORT = 18090
+SECRET = "gitea"
+"""Holds the bot's token, in the namespace of each story."""
 BASELINES = "trainingbaselines.mfu-operator.io"
 SCRAPE_INTERVAL_S = 2
 
@@ -135,8 +138,8 @@ def prepare() -> None:
 
 
 def _compile_services() -> None:
-    with progress("compile Gitea, Argo CD, Prometheus and Helm"):
-        for module in ("gitea", "argocd", "prometheus", "helm"):
+    with progress("compile Gitea, Argo CD, Prometheus, Helm and Kustomize"):
+        for module in ("gitea", "argocd", "prometheus", "helm", "kustomize"):
             go_binaries(module)
 
 
@@ -187,7 +190,9 @@ def install_operator(environment: Environment, namespaces: Sequence[str], **valu
             "profilerImage": _image_values(profiler),
             "prometheus": {"address": environment.prometheus.url},
             "interval": {"sweep": INTERVAL_S, "reconcile": INTERVAL_S},
-            "secretNamespaces": list(namespaces),
+            "secrets": {name: [SECRET] for name in namespaces},
+            "egress": {"laboratory": True},
+            "profiling": {"permit": {name: ["hostPath"] for name in namespaces}},
         }
         | values,
     )
@@ -207,6 +212,7 @@ def _image_values(image: ImageRef) -> dict[str, str]:
 
 
 def _archives() -> dict[str, Archive]:
+    lay_out()
     with progress("build the images"):
         ensure_base()
         return {

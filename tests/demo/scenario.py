@@ -11,9 +11,10 @@ from typing import Any
 
 import yaml
 
+from mfu_operator.api.group import CREDENTIALS_LABEL
 from tests.cluster.gitea import BOT, OWNER
 from tests.cluster.process import await_condition
-from tests.demo.environment import BASELINES, Environment
+from tests.demo.environment import BASELINES, SECRET, Environment
 
 HERE = Path(__file__).parent
 JOB = "gpt-small"
@@ -237,8 +238,8 @@ class Scenario:
         return {
             "apiVersion": "v1",
             "kind": "Secret",
-            "metadata": {"name": "gitea", "namespace": self.namespace},
-            "stringData": {"username": BOT, "token": token},
+            "metadata": {"name": SECRET, "namespace": self.namespace, "labels": {CREDENTIALS_LABEL: "true"}},
+            "stringData": {"username": BOT, "token": token, "address": self.environment.gitea.url},
         }
 
 

@@ -4,11 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mfu_operator.detect.statistics import (
-    NOISE_SIGMAS,
-    NOISE_SIGMAS_PER_TOLERANCE,
-    Tolerance,
-)
+from mfu_operator.detect.statistics import NOISE_SIGMAS, NOISE_SIGMAS_PER_TOLERANCE, Tolerance
 from tests.detection.profiles import EVERY_S, Floats, Mask, Reading
 
 

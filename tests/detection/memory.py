@@ -44,7 +44,7 @@ def _warm_up(rng: np.random.Generator, hours: Floats) -> Floats:
 
 
 def _largest_batches(rng: np.random.Generator, hours: Floats) -> Floats:
-    records = np.maximum.accumulate(rng.gumbel(0, 1, len(hours)))
+    records: Floats = np.maximum.accumulate(rng.gumbel(0, 1, len(hours)))
     records = (records - records[0]) / (records[-1] - records[0] + 1e-9)
     start = rng.uniform(0.3, 0.6)
     return start + (rng.uniform(start, 0.95) - start) * records
@@ -65,7 +65,7 @@ def _steps_up(rng: np.random.Generator, hours: Floats) -> Floats:
 
 
 def _saw(rng: np.random.Generator, hours: Floats, shortest_h: float, longest_h: float) -> Floats:
-    tooth_h = np.exp(rng.uniform(np.log(shortest_h), np.log(longest_h)))
+    tooth_h = float(np.exp(rng.uniform(np.log(shortest_h), np.log(longest_h))))
     edges = np.cumsum(tooth_h * rng.uniform(0.8, 1.2, int(2 * hours[-1] / tooth_h) + 10)) - tooth_h
     tooth = np.searchsorted(edges, hours, side="right")
     risen = (hours - edges[tooth - 1]) / (edges[tooth] - edges[tooth - 1])
@@ -145,7 +145,7 @@ def leaks(make: Make, full_in_h: float, count: int, seed: int = 1) -> Found:
 
 
 def _hours(span_h: float) -> Floats:
-    return np.arange(round(span_h * 3600 / EVERY_S)) * (EVERY_S / 3600)
+    return np.arange(round(span_h * 3600 / EVERY_S), dtype=np.float64) * (EVERY_S / 3600)
 
 
 def table(job_months: int, count: int) -> Iterator[str]:

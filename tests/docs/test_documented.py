@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -12,8 +13,10 @@ from mfu_operator.model.diagnosis import Bottleneck
 from mfu_operator.model.verdict import Gate, Verdict
 from mfu_operator.model.vitals import Ailment
 from mfu_operator.reconcile.symptoms import CONDITIONS
-from mfu_operator.trace.causes import CAUSES
+from mfu_operator.trace.diagnosis.causes import CAUSES
+from mfu_operator.trace.diagnosis.opportunities import GAINS
 from tests.charts.test_chart import exported
+from tests.docs import facts_page
 from tests.docs.picture import PICTURE, made
 from tests.docs.reasons import event_reasons, given_reasons, observed_causes
 
@@ -59,6 +62,11 @@ def test_a_bottleneck_has_a_page_with_its_causes(bottleneck: Bottleneck) -> None
     for cause in CAUSES:
         if cause.bottleneck is bottleneck:
             assert f"### {cause.name}\n" in page, f"a section for the cause {cause.name}"
+
+
+def test_what_a_trace_without_a_baseline_offers_has_a_section_too() -> None:
+    for gain in GAINS:
+        assert f"### {gain.cause}\n" in (RUNBOOKS / f"{kebab(gain.bottleneck)}.md").read_text(), gain.cause
 
 
 def test_a_cause_that_no_trace_tells_has_a_section_too() -> None:
@@ -109,7 +117,7 @@ def test_the_lines_for_a_training_loop_are_five_at_most_and_run_as_they_stand(
     assert found is not None
     assert len([line for line in found[1].splitlines() if line]) <= 5
     trained: list[int] = []
-    script = {"parameters": 25e6, "tokens": 384, "loader": [1, 2, 3], "train_step": trained.append}
+    script: dict[str, Any] = {"parameters": 25e6, "tokens": 384, "loader": [1, 2, 3], "train_step": trained.append}
     exec(found[1], script)
     with script["probe"] as probe:
         assert (trained, probe.completed_steps) == ([1, 2, 3], 3)
@@ -181,6 +189,10 @@ def test_every_metric_profile_is_documented_with_what_carries_it_and_its_sources
 def test_every_kind_of_metric_is_documented() -> None:
     page = (ROOT / "operator" / "METRICS.md").read_text()
     assert [kind for kind in KINDS if f"`{kind}`" not in page] == []
+
+
+def test_the_page_of_facts_is_made_from_the_table() -> None:
+    assert facts_page.PAGE.read_text() == facts_page.made(), "python -m tests.docs.facts_page writes it"
 
 
 def test_the_picture_of_a_replay_is_what_the_command_draws() -> None:

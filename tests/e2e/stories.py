@@ -80,7 +80,6 @@ def main_job(environment: Environment, after_the_deposition: Callable[[], None])
 
     story = tell(scenario, {"regressed": in_the_middle, "proposed": once_proposed})
     seen.story = story
-    scenario.await_status("the picture of it", lambda status: "picture" in status["history"][0], PATIENCE_S)
     seen.look()
     seen.pull_request = scenario.pull_request(int(story.pull_request["number"]))
     seen.branch_config = scenario.config_at(str(story.pull_request["head"]["sha"]))

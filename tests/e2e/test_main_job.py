@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Mapping
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 
@@ -158,17 +157,13 @@ def test_after_the_merge_the_loss_is_gone_and_the_record_says_what_it_cost(main:
     recovery, tolerance = incident["recovery"], main.status["judgement"]["tolerance"]
     assert recovery["after"] >= (1 - tolerance) * recovery["before"], "within the tolerance of the same baseline"
     assert recovery["regressed"] < 0.6 * recovery["before"]
-    hours = seconds_between(incident["onsetAt"], recovery["recoveredAt"]) / 3600
-    assert recovery["gpuHoursLost"] == pytest.approx(hours * incident["drop"], rel=0.01)
+    running_since = incident.get("resumedAt", incident["onsetAt"])
+    ran_s = incident.get("ranSeconds", 0) + seconds_between(running_since, recovery["recoveredAt"])
+    open_s = seconds_between(incident["onsetAt"], recovery["recoveredAt"])
+    assert 0.8 * open_s < ran_s < open_s + 1, "all but the seconds in which the merged Job replaced the pod"
+    assert recovery["gpuHoursLost"] == pytest.approx(ran_s / 3600 * incident["drop"], rel=0.01)
     assert "num_workers" in recovery["singleVariable"]
     assert incident["proposal"]["state"] == "Merged"
-
-
-def test_the_record_has_a_picture_of_the_loss(main: MainJob) -> None:
-    picture = main.status["history"][0]["picture"]
-    said = {text.text for text in ElementTree.fromstring(picture).iter("{http://www.w3.org/2000/svg}text")}
-    assert {"Regressed", "Confirmed", "Recovered"} <= said, picture
-    assert "<path" in picture, "there are readings in it"
 
 
 def test_no_condition_of_the_incident_remains(main: MainJob) -> None:

@@ -1,17 +1,20 @@
 """A forge in memory, held to the same contract as the real ones."""
 
 from dataclasses import replace
+from hashlib import sha1
 
 from mfu_operator.errors import MfuError, Retry
 from mfu_operator.model.proposal import Proposal, PullRequest, PullRequestState
 
 
 class ForgeDouble:
-    """Holds `pulls` and the `proposals` that opened them; `fails` is raised instead of every answer while it is set."""
+    """Holds `pulls` and the `proposals` that opened them and the `messages` of their commits; `fails` is
+    raised instead of every answer while it is set."""
 
     def __init__(self) -> None:
         self.pulls: list[PullRequest] = []
         self.proposals: dict[int, Proposal] = {}
+        self.messages: dict[str, str] = {}
         self.fails: MfuError | None = None
 
     def find(self, branch: str) -> PullRequest | None:
@@ -24,7 +27,9 @@ class ForgeDouble:
             return found
         number = len(self.pulls) + 1
         url = f"https://forge.invalid/team/models/pulls/{number}"
-        opened = PullRequest(number, url, proposal.branch, PullRequestState.OPEN)
+        head = sha1(proposal.commit_message.encode()).hexdigest()
+        opened = PullRequest(number, url, proposal.branch, PullRequestState.OPEN, proposal.title, head)
+        self.messages[head] = proposal.commit_message
         self.pulls.append(opened)
         self.proposals[number] = proposal
         return opened
@@ -36,6 +41,10 @@ class ForgeDouble:
                 return pull
         raise Retry("ForgeAccessDenied", f"there is no pull request {number}")
 
+    def commit_message(self, sha: str) -> str | None:
+        self._fail()
+        return self.messages.get(sha)
+
     def close(self, number: int) -> None:
         """A person says no."""
         self._become(number, state=PullRequestState.CLOSED)
@@ -44,6 +53,10 @@ class ForgeDouble:
         """A person says yes."""
         self._become(number, state=PullRequestState.MERGED, merge_sha=merge_sha, merged_at=at_s)
         return merge_sha
+
+    def edit(self, number: int, **changes: object) -> None:
+        """A person changes what the forge shows of it."""
+        self._become(number, **changes)
 
     def _become(self, number: int, **changes: object) -> None:
         self.pulls = [replace(pull, **changes) if pull.number == number else pull for pull in self.pulls]  # type: ignore[arg-type]

@@ -13,6 +13,7 @@ import httpx
 TOKEN = "right-token"
 REPOSITORY = "team/models"
 _LABEL = {"id": 7, "name": "mfu-operator"}
+MESSAGE = "Revert 1a2b3c4\n\nMfu-Operator-Suspect: 1a2b3c4\n"
 _AT = "2026-11-21T06:30:00Z"
 
 
@@ -77,6 +78,18 @@ class Server:
         found = [pull for pull in self.pulls if pull.number == int(number)]
         return httpx.Response(200, json=self.show(found[0])) if found else self.error(404, "Not Found")
 
+    def message(self, sha: str) -> str | None:
+        """What the commit of a pull request says: its number stands for its sha."""
+        found = [pull for pull in self.pulls if sha in (f"{pull.number:040x}", f"{pull.number:012x}")]
+        return MESSAGE if found else None
+
+    def commit(self, sha: str, nested: bool = True) -> httpx.Response:
+        message = self.message(sha)
+        if message is None:
+            return self.error(404, "Not Found")
+        said = {"message": message}
+        return httpx.Response(200, json={"sha": sha, "commit": said} if nested else said)
+
     def newest(self, branch: str | None = None) -> list[Mapping[str, Any]]:
         return [self.show(pull) for pull in reversed(self.pulls) if branch in (None, pull.branch)]
 
@@ -92,6 +105,7 @@ class GiteaServer(Server):
             ("GET", f"{self.root}/pulls", self._list),
             ("GET", f"{self.root}/pulls/(\\d+)", lambda request, number: self.answer(number)),
             ("POST", f"{self.root}/pulls", self._open),
+            ("GET", f"{self.root}/git/commits/(\\w+)", lambda request, sha: self.commit(sha)),
             (
                 "GET",
                 f"{self.root}/labels",
@@ -143,6 +157,7 @@ class GitHubServer(Server):
             ("GET", f"{self.root}/pulls", self._list),
             ("GET", f"{self.root}/pulls/(\\d+)", lambda request, number: self.answer(number)),
             ("POST", f"{self.root}/pulls", self._open),
+            ("GET", f"{self.root}/commits/(\\w+)", lambda request, sha: self.commit(sha)),
             ("POST", f"{self.root}/issues/(\\d+)/labels", self._label),
         ]
 
@@ -150,6 +165,7 @@ class GitHubServer(Server):
         return {
             "number": pull.number,
             "html_url": f"https://github.com/{REPOSITORY}/pull/{pull.number}",
+            "title": pull.title,
             "state": "open" if pull.state == "open" else "closed",
             "merged_at": _AT if pull.state == "merged" else None,
             "merge_commit_sha": pull.merge_sha or "a" * 40,
@@ -188,6 +204,7 @@ class GitLabServer(Server):
             ("GET", f"{self.root}/merge_requests", self._list),
             ("GET", f"{self.root}/merge_requests/(\\d+)", lambda request, number: self.answer(number)),
             ("POST", f"{self.root}/merge_requests", self._open),
+            ("GET", f"{self.root}/repository/commits/(\\w+)", lambda request, sha: self.commit(sha, nested=False)),
         ]
 
     def show(self, pull: Pull) -> Mapping[str, Any]:
@@ -196,6 +213,7 @@ class GitLabServer(Server):
             "id": 4000 + pull.number,
             "iid": pull.number,
             "web_url": f"https://gitlab.com/{REPOSITORY}/-/merge_requests/{pull.number}",
+            "title": pull.title,
             "state": {"open": "opened"}.get(pull.state, pull.state),
             "source_branch": pull.branch,
             "target_branch": pull.base,
@@ -234,12 +252,14 @@ class BitbucketServer(Server):
             ("GET", f"{self.root}/pullrequests", self._list),
             ("GET", f"{self.root}/pullrequests/(\\d+)", lambda request, number: self.answer(number)),
             ("POST", f"{self.root}/pullrequests", self._open),
+            ("GET", f"{self.root}/commit/(\\w+)", lambda request, sha: self.commit(sha, nested=False)),
         ]
 
     def show(self, pull: Pull) -> Mapping[str, Any]:
         merged = pull.state == "merged"
         return {
             "id": pull.number,
+            "title": pull.title,
             "state": {"open": "OPEN", "merged": "MERGED"}.get(pull.state, "DECLINED"),
             "links": {"html": {"href": f"https://bitbucket.org/{REPOSITORY}/pull-requests/{pull.number}"}},
             "source": {

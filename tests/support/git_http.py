@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 
 
 @contextmanager
-def served(root: Path, password: str) -> Iterator[str]:
-    """The base URL of all repositories below `root`; `asked` of the server is not needed, the password is."""
-    handler = type("Handler", (_Handler,), {"root": root, "password": password})
+def served(root: Path, password: str, asked: list[str] | None = None) -> Iterator[str]:
+    """The base URL of all repositories below `root`; `asked` gets the path of every request that was let in."""
+    handler = type("Handler", (_Handler,), {"root": root, "password": password, "asked": asked})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
@@ -28,6 +28,7 @@ def served(root: Path, password: str) -> Iterator[str]:
 class _Handler(BaseHTTPRequestHandler):
     root: Path
     password: str
+    asked: list[str] | None = None
 
     def do_GET(self) -> None:
         self._serve()
@@ -45,6 +46,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", "0")
             self.end_headers()
             return
+        if self.asked is not None:
+            self.asked.append(self.path)
         head, _, body = self._backend().partition(b"\r\n\r\n")
         fields = dict(line.split(": ", 1) for line in head.decode().split("\r\n"))
         self.send_response(int(fields.pop("Status", "200").split()[0]))

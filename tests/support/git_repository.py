@@ -38,11 +38,18 @@ class GitUpstream:
         return self.git("rev-parse", "HEAD")
 
     def git(self, *arguments: str, folder: Path | None = None) -> str:
+        return self._run("Pat Person", "pat@example.invalid", arguments, folder or self.work)
+
+    def git_as_operator(self, *arguments: str) -> str:
+        """As somebody who leaves the operator's name and address on what he changes."""
+        return self._run("mfu-operator", "mfu-operator@noreply.invalid", arguments, self.work)
+
+    def _run(self, name: str, email: str, arguments: tuple[str, ...], folder: Path) -> str:
         self._clock += 60
-        person = {"NAME": "Pat Person", "EMAIL": "pat@example.invalid", "DATE": f"{self._clock} +0000"}
+        person = {"NAME": name, "EMAIL": email, "DATE": f"{self._clock} +0000"}
         env = self._env | {
             f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in person.items()
         }
         command = ["git", *arguments]
-        done = subprocess.run(command, cwd=folder or self.work, env=env, capture_output=True, text=True, check=True)
+        done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=True)
         return done.stdout.strip()

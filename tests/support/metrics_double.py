@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from mfu_operator.errors import MfuError
 from mfu_operator.model.baseline import MetricsSource, WorkloadRef
-from mfu_operator.model.series import Reading
+from mfu_operator.model.series import HardwareReading, Reading
+from mfu_operator.model.vitals import Vitals
 from mfu_operator.ports import Credentials, Metrics
 
 _LOOK_BACK_S = 300.0
@@ -44,10 +45,30 @@ class MetricsDouble:
         }
         return {workload: rows for workload, rows in spans.items() if rows}
 
-    def speeds(self, workload: WorkloadRef, start_s: float, end_s: float, step_s: float) -> tuple[Reading, ...]:
-        """All readings of the span."""
-        self._note("speeds", [workload])
-        return tuple(row for row in self.table.get(workload, []) if start_s <= row.time_s <= end_s)
+    @property
+    def measures_hardware(self) -> bool:
+        """No, unless a test says so."""
+        return False
+
+    def hardware(
+        self, workloads: Sequence[WorkloadRef], now_s: float
+    ) -> Mapping[WorkloadRef, tuple[HardwareReading, ...]]:
+        """Nothing."""
+        return {}
+
+    def vitals(self, workloads: Sequence[WorkloadRef], now_s: float) -> Mapping[WorkloadRef, Vitals]:
+        """Nothing."""
+        return {}
+
+    def vitals_history(
+        self, workloads: Sequence[WorkloadRef], start_s: float, end_s: float, step_s: float
+    ) -> Mapping[WorkloadRef, tuple[Vitals, ...]]:
+        """Nothing."""
+        return {}
+
+    def absence(self, workload: WorkloadRef) -> MfuError | None:
+        """Nothing is in the way."""
+        return None
 
     def _note(self, call: str, workloads: Sequence[WorkloadRef]) -> None:
         if self.fails is not None:

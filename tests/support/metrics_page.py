@@ -17,7 +17,7 @@ class Page:
         self.text = text
         self.content_type = content_type
         self.status = status
-        self.trickle: Callable[[], None] | None = None
+        self.trickle: Callable[[], object] | None = None
         self.asked: list[str] = []
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from mfu_operator.adapters.metric_names import names_of
-from mfu_operator.adapters.pod_targets import Target
-from mfu_operator.adapters.scrape import PodMetrics
+from mfu_operator.adapters.scrape.pod_targets import Target
+from mfu_operator.adapters.scrape.sources import PodMetrics
 from mfu_operator.errors import MfuError
 from mfu_operator.model.baseline import MetricsSource, PodScrape, Signal, WorkloadRef
 from mfu_operator.model.series import Reading

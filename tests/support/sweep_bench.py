@@ -1,5 +1,7 @@
 """A sweep over one training job, with a clock that is moved by hand."""
 
+from mfu_operator.measure.sweep import Sweep
+from mfu_operator.measure.view import SweepView
 from mfu_operator.model.baseline import (
     Baseline,
     BaselineSpec,
@@ -13,7 +15,6 @@ from mfu_operator.model.baseline import (
 )
 from mfu_operator.model.series import Reading
 from mfu_operator.model.verdict import Verdict
-from mfu_operator.runtime.sweep import Sweep
 from tests.support.metrics_double import MetricsDouble, SourcesDouble
 
 JOB = WorkloadRef("batch/v1", "Job", "team-a", "gpt")
@@ -47,6 +48,10 @@ class Bench:
             if swept:
                 self.sweep.run_once()
 
+    def view(self, key: str = "uid") -> SweepView:
+        """What the sweep knows now."""
+        return self.sweep.view(key, self.now_s)
+
     def verdict(self) -> Verdict | None:
-        judgement = self.sweep.judgement("uid", self.now_s)
+        judgement = self.view().judgement
         return judgement.verdict if judgement else None

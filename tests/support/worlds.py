@@ -1,5 +1,6 @@
 """Values of one training job's story: gpt-small in team-a, whose data loader loses its workers."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,11 +22,14 @@ from mfu_operator.model.baseline import (
 from mfu_operator.model.commit import Commit, Deployed, FileChange, Source
 from mfu_operator.model.diagnosis import Bottleneck, Diagnosis
 from mfu_operator.model.incident import Incident, KnownGood, ProfileFact, ProposalFact, Recovery, Status, SuspectFact
+from mfu_operator.model.investigation import Findings, Question
 from mfu_operator.model.proposal import ProposalKind, PullRequest, PullRequestState
 from mfu_operator.model.verdict import Judgement, Verdict
 from mfu_operator.model.workload import Pod, Workload
 from mfu_operator.reconcile.refresh import configuration
 from mfu_operator.reconcile.world import Defaults, Identity, World
+from tests.support.facts import facts_of
+from tests.support.repository_double import investigated
 
 NOW_S = 1_790_000_000.0
 STARTED_S = NOW_S - 7200.0
@@ -34,7 +38,8 @@ STARTED_S = NOW_S - 7200.0
 ONSET_S = NOW_S - 1200.0
 UID = "3f2a91c0-1111-2222-3333-444455556666"
 IDENTITY = Identity("team-a", "gpt-small", UID, 1)
-DEFAULTS = Defaults("registry.example/mfu-profiler@sha256:" + "e" * 64, "https://runbooks.example/")
+INSTALLATION = "6b1e9c52-0a7d-4c9e-8f21-1d2c3b4a5f60"
+DEFAULTS = Defaults(INSTALLATION, "registry.example/mfu-profiler@sha256:" + "e" * 64, "https://runbooks.example/")
 REF = WorkloadRef("batch/v1", "Job", "team-a", "gpt-small")
 COMPARABLE = Comparable("gpt-small", gpu="H100", gpu_count=8)
 LEVEL = Level(mfu=0.46)
@@ -90,8 +95,8 @@ def regressed(confirmed: bool = False, **changes: Any) -> Judgement:
 def account(compute: float = 21.0, idleInput: float = 0.2, **facts: float | str) -> StepAccount:  # noqa: N803
     """A mean step in milliseconds."""
     parts = {part: {"compute": compute, "idleInput": idleInput}.get(part, 0.0) * 1e6 for part in PARTS}
-    made_by = {"analysis": float(ANALYSIS)}
-    return StepAccount(10, sum(parts.values()), 1e5, parts, account_from="nvtx", facts=made_by | facts)
+    observed = facts_of(**{"analysis": float(ANALYSIS), **facts})
+    return StepAccount(10, sum(parts.values()), 1e5, parts, account_from="nvtx", facts=observed)
 
 
 FAST_STEP = account(loaderThreads=4.0, loader="workers")
@@ -153,6 +158,15 @@ COMMITS = (
     commit(SLOW, "Save memory", f"{PATH}/train.yaml", "num_workers: 4\n", "num_workers: 0\n"),
 )
 """The window (GOOD, QUIET], newest first."""
+
+QUESTION = Question(source(), GOOD, QUIET, REF, "DataLoaderWorkers", (IMAGE,), (IMAGE,))
+
+
+def found(commits: Sequence[Commit] = COMMITS) -> Findings:
+    """What is found of a window, newest first."""
+    first = {change.path: change.before for commit in commits for change in commit.changes}
+    before = Commit(GOOD, (), "Pat", NOW_S, "Good", tuple(FileChange(path, None, text) for path, text in first.items()))
+    return investigated([before, *reversed(commits)], QUESTION)
 
 
 def world(status: Status = SETTLED, **changes: Any) -> World:

@@ -21,7 +21,11 @@ TABLES = {
     "StringIds": "id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL",
     "NVTX_EVENTS": 'start INTEGER NOT NULL, "end" INTEGER, eventType INTEGER NOT NULL, rangeId INTEGER, '
     "category INTEGER, color INTEGER, text TEXT, globalTid INTEGER, endGlobalTid INTEGER, textId INTEGER, "
-    "domainId INTEGER",
+    "domainId INTEGER, binaryData TEXT",
+    "NVTX_PAYLOAD_SCHEMAS": "domainId INTEGER, schemaId INTEGER, name TEXT, type INTEGER, flags INTEGER, "
+    "numEntries INTEGER, payloadSize INTEGER, alignTo INTEGER",
+    "NVTX_PAYLOAD_SCHEMA_ENTRIES": "domainId INTEGER NOT NULL, schemaId INTEGER NOT NULL, idx INTEGER NOT NULL, "
+    "flags INTEGER, type INTEGER, name TEXT, description TEXT, arrayOrUnionDetail INTEGER, offset INTEGER",
     "OSRT_API": 'start INTEGER NOT NULL, "end" INTEGER NOT NULL, eventClass INTEGER NOT NULL, globalTid INTEGER, '
     "nameId INTEGER NOT NULL, returnValue INTEGER NOT NULL, nestingLevel INTEGER, callchainId INTEGER NOT NULL",
     "CUPTI_ACTIVITY_KIND_RUNTIME": 'start INTEGER NOT NULL, "end" INTEGER NOT NULL, eventClass INTEGER NOT NULL, '
@@ -65,8 +69,9 @@ class NsysFile:
     def add(self, table: str, *values: object) -> None:
         self.rows.setdefault(table, []).append(values)
 
-    def range(self, name: str, start: int, end: int | None, thread: int = 1) -> None:
-        self.add("NVTX_EVENTS", start, end, 59, None, None, None, None, PROCESS + thread, None, self.string(name), 0)
+    def range(self, name: str, start: int, end: int | None, thread: int = 1, payload: bytes | None = None) -> None:
+        text = self.string(name)
+        self.add("NVTX_EVENTS", start, end, 59, None, None, None, None, PROCESS + thread, None, text, 0, payload)
 
     def os_call(self, name: str, start: int, end: int, thread: int = 1) -> None:
         self.add("OSRT_API", start, end, 27, PROCESS + thread, self.string(name), 0, 0, 0)

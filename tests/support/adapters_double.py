@@ -1,29 +1,30 @@
 """The operator's hands in memory, and a stage on which a whole story runs without a cluster."""
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any, TypedDict
 
 from mfu_operator.api import status as codec
+from mfu_operator.cycle.adapters import Adapters
+from mfu_operator.cycle.backoff import Backoff
+from mfu_operator.cycle.profiling_slots import ProfilingSlots
+from mfu_operator.cycle.tick import Ticked, tick
+from mfu_operator.detect.comparable import differences
 from mfu_operator.detect.hardware import Ruling
 from mfu_operator.errors import MfuError
+from mfu_operator.measure.view import RunMark, SweepView
 from mfu_operator.model.account import StepAccount
-from mfu_operator.model.baseline import ApplicationRef, BaselineSpec, ForgeKind
+from mfu_operator.model.baseline import ApplicationRef, Baseline, BaselineSpec, ForgeKind
 from mfu_operator.model.commit import Deployed, Source
 from mfu_operator.model.condition import Condition, Event
 from mfu_operator.model.incident import Incident, Status
-from mfu_operator.model.series import Reading
+from mfu_operator.model.series import Reading, TimeSpan
 from mfu_operator.model.verdict import Gate, Judgement
 from mfu_operator.model.vitals import Symptom
 from mfu_operator.model.workload import JobPhase
 from mfu_operator.ports import Credentials, Forge
-from mfu_operator.runtime.backoff import Backoff
-from mfu_operator.runtime.hands import Hands
-from mfu_operator.runtime.occupancy import Occupancy
-from mfu_operator.runtime.sweep import Sweep
-from mfu_operator.runtime.tick import Ticked, tick
-from mfu_operator.trace import compact
+from mfu_operator.trace import termination_message as compact
 from tests.support import worlds
 from tests.support.cluster_double import ClusterDouble
 from tests.support.delivery_double import MARK, DeliveryDouble
@@ -34,26 +35,56 @@ APPLICATION = ApplicationRef("Application", "argocd", "gpt")
 INTERVAL_S = 15.0
 
 
+class Registered(TypedDict):
+    """What a baseline was registered with."""
+
+    spec: BaselineSpec
+    baseline: Baseline | None
+    credentials: Credentials | None
+    incident_since_s: float | None
+    recording_since_s: float | None
+    gated: Mapping[Gate, Sequence[TimeSpan]] | None
+    facts: Mapping[str, str] | None
+
+
 @dataclass(slots=True)
 class SweepDouble:
-    """Says the judgement that it was told to say."""
+    """Says the judgement that it was told to say, of whatever is registered."""
 
     says: Judgement | None = None
     problem: MfuError | None = None
     fills: bool = True
     held: tuple[Reading, ...] = ()
-    registered: dict[str, dict[str, Any]] = field(default_factory=dict)
+    registered: dict[str, Registered] = field(default_factory=dict)
     gates: dict[Gate, tuple[float, float | None]] = field(default_factory=dict)
     finished_s: float | None = None
     started_s: float | None = None
     alive: bool = True
-    runs: object = "a"
+    runs: str = "a"
     rules: Ruling = field(default_factory=Ruling)
     ails: tuple[Symptom, ...] | None = ()
-    remembers: tuple[Reading, ...] | None = ()
 
-    def register(self, key: str, *what: Any, **more: Any) -> None:
-        self.registered[key] = {"what": what, **more}
+    def register(
+        self,
+        key: str,
+        spec: BaselineSpec,
+        baseline: Baseline | None,
+        *,
+        credentials: Credentials | None = None,
+        incident_since_s: float | None = None,
+        recording_since_s: float | None = None,
+        gated: Mapping[Gate, Sequence[TimeSpan]] | None = None,
+        facts: Mapping[str, str] | None = None,
+    ) -> None:
+        self.registered[key] = {
+            "spec": spec,
+            "baseline": baseline,
+            "credentials": credentials,
+            "incident_since_s": incident_since_s,
+            "recording_since_s": recording_since_s,
+            "gated": gated,
+            "facts": facts,
+        }
 
     def forget(self, key: str) -> None:
         self.registered.pop(key, None)
@@ -61,55 +92,69 @@ class SweepDouble:
     def gate(self, key: str, gate: Gate, from_s: float, to_s: float | None = None) -> None:
         self.gates[gate] = (from_s, to_s)
 
-    def judgement(self, key: str, now_s: float, differences: tuple[str, ...] = ()) -> Judgement | None:
-        return self.says
+    def view(self, key: str, now_s: float) -> SweepView:
+        known = self.registered.get(key)
+        if known is None:
+            return SweepView()
+        if not self.fills:
+            return SweepView(problem=self.problem)
+        latest = self.held[-1] if self.held else None
+        info = latest.info if latest is not None else {}
+        return ViewDouble(
+            filled=True,
+            judgement=self.says,
+            mismatches=differences(known["spec"].comparable, info, known["facts"] or {}),
+            symptoms=self.ails,
+            readings=self.held,
+            latest=latest,
+            run=RunMark(self.runs, 0, info),
+            problem=self.problem,
+            rules=self.rules,
+        )
 
-    def readings(self, key: str) -> tuple[Reading, ...]:
-        return self.held
+    def start(self) -> None:
+        self.started_s = 0.0
 
-    def latest(self, key: str) -> Reading | None:
-        return self.held[-1] if self.held else None
+    def stop(self, timeout_s: float = 30.0) -> None:
+        self.alive = False
 
-    def past(self, key: str, span: tuple[float, float]) -> tuple[Reading, ...] | None:
-        return self.remembers
 
-    def ruling(self, key: str, node_of: Mapping[str, str] | None = None, usual_nodes: Collection[str] = ()) -> Ruling:
+@dataclass(frozen=True, slots=True)
+class ViewDouble(SweepView):
+    """Rules out what it was told to rule out."""
+
+    rules: Ruling = field(default_factory=Ruling)
+
+    def ruling(self, node_of: Mapping[str, str] | None = None, usual_nodes: Collection[str] = ()) -> Ruling:
         return self.rules
-
-    def symptoms(self, key: str, now_s: float) -> tuple[Symptom, ...] | None:
-        return self.ails
-
-    def run(self, key: str) -> object:
-        return self.runs
-
-    def filled(self, key: str) -> bool:
-        return self.fills
-
-    def source_problem(self, key: str) -> MfuError | None:
-        return self.problem
 
 
 class Stage:
-    """One baseline with everything around it. `tick` keeps nothing but the status, as JSON, and the back-off."""
+    """One baseline with everything around it. `tick` keeps nothing but the status, as JSON, and the back-off. The wall
+    clock is off by `set_by_s`, which no pause may notice."""
 
     def __init__(self, spec: BaselineSpec | None = None) -> None:
-        self.now_s = worlds.NOW_S
+        self.now_s, self.set_by_s = worlds.NOW_S, 0.0
         self.spec = spec or worlds.spec()
         self.identity = worlds.IDENTITY
+        self.defaults = worlds.DEFAULTS
         self.stored: dict[str, Any] = {}
         self.told: list[Event] = []
         self.cluster, self.sweep = ClusterDouble(), SweepDouble(worlds.judgement())
         self.repository, self.forge, self.delivery = RepositoryDouble(), ForgeDouble(), DeliveryDouble()
         self.asked_with: list[Credentials | None] = []
-        self.hands = Hands(
-            self.cluster, cast(Sweep, self.sweep), {"Application": self.delivery}, self.repository, self._open
+        self.adapters = Adapters(
+            self.cluster, self.sweep, {"Application": self.delivery}, self.repository, self.open_forge
         )
         self.backoff = Backoff(INTERVAL_S)
-        self.cluster.secrets["team-a", "forge"] = {"token": "t0ken"}
+        self.cluster.secrets["team-a", "forge"] = {"token": "t0ken", "address": "https://git.example"}
         self.repository.commit({"apps/gpt/train.yaml": "num_workers: 4\n"}, "Begin")
         self.deploy(worlds.STARTED_S)
 
-    def _open(self, kind: ForgeKind | None, url: str, address: str | None, credentials: Credentials | None) -> Forge:
+    def open_forge(
+        self, kind: ForgeKind | None, url: str, address: str | None, credentials: Credentials | None
+    ) -> Forge:
+        """The forge, and note what it was opened with."""
         self.asked_with.append(credentials)
         return self.forge
 
@@ -131,8 +176,15 @@ class Stage:
         if self.sweep.says is not None:
             self.sweep.says = replace(self.sweep.says, last_usable_s=self.now_s)
         ticked = tick(
-            self.hands, worlds.DEFAULTS, self.identity, self.spec, self.status, self.backoff, self.now_s
-        )  # fmt: skip
+            self.adapters,
+            self.defaults,
+            self.identity,
+            self.spec,
+            self.status,
+            self.backoff,
+            self.now_s + self.set_by_s,
+            self.now_s,
+        )
         self.stored = json.loads(json.dumps(codec.encode(ticked.status)))
         self.told += ticked.events
         return ticked
@@ -145,7 +197,7 @@ class Stage:
     def restart(self) -> None:
         """The operator dies: only the stored status is left."""
         self.backoff = Backoff(INTERVAL_S)
-        self.hands = replace(self.hands, occupancy=Occupancy())
+        self.adapters = replace(self.adapters, slots=ProfilingSlots())
 
     def edit(self, change: Callable[[BaselineSpec], BaselineSpec]) -> None:
         """A person edits the spec: a new generation."""
@@ -175,8 +227,8 @@ class Stage:
         return sha
 
     def explain(self, account: StepAccount = worlds.SLOW_STEP) -> None:
-        """The incident opens and is profiled."""
-        self.tick()
+        """The incident opens, is stored, and is profiled."""
+        self.ticks(2)
         self.finish(self.job, account)
         self.tick()
 

@@ -1,0 +1,1 @@
+"""The page of `-o html` in a real browser."""

@@ -1,0 +1,49 @@
+"""Each dependency behind a proxy that fails: the adapter ends in time with an error that says what to do, takes nothing
+half for whole, and works again as soon as the dependency does."""
+
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from mfu_operator.errors import MfuError
+from tests.faults.dependencies import DEPENDENCIES
+from tests.faults.proxy import Fault
+from tests.faults.table import Row
+
+DEADLINE_S = 60.0
+"""None takes longer than this to say that it failed."""
+
+PATIENT = {Fault.BLACK_HOLE}
+"""What ends by a deadline alone takes as long as the deadline."""
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(each, id=str(each.value), marks=[pytest.mark.faults] if each in PATIENT else [])
+        for each in Fault
+        if each is not Fault.NONE
+    ],
+)
+@pytest.mark.parametrize("dependency", DEPENDENCIES.keys())
+def test_a_dependency_that_fails_is_an_error_in_time_and_is_asked_again(
+    dependency: str, fault: Fault, tmp_path: Path, row: Row
+) -> None:
+    with ExitStack() as open_now:
+        proxy, ask = open_now.enter_context(DEPENDENCIES[dependency](tmp_path))
+        rightful = ask()
+        proxy.become(fault)
+        begun_s = time.monotonic()
+        if fault is Fault.LATENCY:
+            assert ask() == rightful
+        else:
+            with pytest.raises(MfuError) as raised:
+                ask()
+            assert raised.value.message
+        took_s = time.monotonic() - begun_s
+        row.note(cases=1, longest_s=round(took_s, 1))
+        assert took_s < DEADLINE_S
+        proxy.become(Fault.NONE)
+        assert ask() == rightful

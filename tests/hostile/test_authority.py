@@ -1,0 +1,133 @@
+"""Whoever may create TrainingBaselines gains nothing that he could not do himself: asked of a real API server."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from mfu_operator.adapters.cluster.guard import guard
+from mfu_operator.api.group import GUARDED_ANNOTATION
+from tests.faults.control_plane import ACCOUNT, TEAM, ControlPlane
+from tests.hostile.people import APPLICATION, AUTHOR, DELIVERER, GRANTED, LEAD, PROMETHEUS, SPEC, STRANGER, Person
+
+pytestmark = pytest.mark.cluster
+
+REFUSED = "Forbidden"
+
+GUARDED: Mapping[str, tuple[Mapping[str, Any], str]] = {
+    "a command of his own": ({"profiling": {"command": ["sh", "-c", "id"]}}, "the verb customize"),
+    "an image of his own": ({"profiling": {"image": "evil.example/x"}}, "the verb customize"),
+    "variables of his own": ({"profiling": {"env": {"LD_PRELOAD": "/x"}}}, "the verb customize"),
+    "volumes to write to": ({"profiling": {"writableVolumes": ["checkpoints"]}}, "the verb customize"),
+    "a priority": ({"profiling": {"priorityClassName": "high"}}, "the verb customize"),
+    "another repository": ({"remediation": {"repository": "https://git.example/a/b"}}, "the verb propose"),
+    "another branch": ({"remediation": {"branch": "release"}}, "the verb propose"),
+    "another forge": ({"remediation": {"forge": {"address": "https://git.example"}}}, "the verb propose"),
+    "a pull request": (
+        {"remediation": {"mode": "PullRequest", "forge": {"secretRef": {"name": "forge"}}}},
+        "the verb propose",
+    ),
+    "a Secret of the forge": (
+        {"remediation": {"forge": {"secretRef": {"name": "forge"}}}},
+        "the verb use on Secret forge",
+    ),
+    "a Secret of a Prometheus": (
+        {"metrics": {"prometheus": {**PROMETHEUS, "secretRef": {"name": "mimir"}}}},
+        "the verb use on Secret mimir",
+    ),
+    "an authority": (
+        {"metrics": {"prometheus": {**PROMETHEUS, "caSecretRef": {"name": "ca"}}}},
+        "the verb use on Secret ca",
+    ),
+    "a client certificate": (
+        {"metrics": {"prometheus": {**PROMETHEUS, "certificateSecretRef": {"name": "pair"}}}},
+        "the verb use on Secret pair",
+    ),
+    "an application": ({"remediation": {"application": APPLICATION}}, "the verb get on Application argocd/gpt"),
+    "a Kustomization": (
+        {"remediation": {"application": {**APPLICATION, "kind": "Kustomization"}}},
+        "the verb get on Kustomization argocd/gpt",
+    ),
+}
+
+
+def test_the_author_may_write_what_asks_for_nothing(plane: ControlPlane) -> None:
+    author = Person(plane, AUTHOR, TEAM)
+    assert author.creates("x", SPEC) == ""
+    assert author.changes("plain", {"spec": {"detection": {"tolerance": "10%"}}}) == ""
+    assert author.creates("x", {**SPEC, "profiling": {"steps": 12}, "remediation": {"mode": "DryRun"}}) == ""
+
+
+@pytest.mark.parametrize(("asked", "verb"), GUARDED.values(), ids=GUARDED)
+def test_a_guarded_field_needs_its_verb(plane: ControlPlane, asked: Mapping[str, Any], verb: str) -> None:
+    author = Person(plane, AUTHOR, TEAM)
+    for said in (author.creates("x", {**SPEC, **asked}), author.changes("plain", {"spec": asked})):
+        assert verb in said and "author does not have" in said
+
+
+@pytest.mark.parametrize("what", [each for each in GUARDED if each not in ("an application", "a Kustomization")])
+def test_who_has_the_verb_may_write_it(plane: ControlPlane, what: str) -> None:
+    lead, asked = Person(plane, LEAD, TEAM), GUARDED[what][0]
+    assert lead.creates("x", {**SPEC, **asked}) == ""
+    assert lead.changes("plain", {"spec": asked}) == ""
+
+
+def test_an_application_is_named_by_who_may_read_it(plane: ControlPlane) -> None:
+    asked = GUARDED["an application"][0]
+    lead = Person(plane, LEAD, TEAM)
+    assert "the verb get on Application argocd/gpt" in lead.creates("x", {**SPEC, **asked})
+    assert Person(plane, "kubernetes-admin", TEAM).creates("x", SPEC) != "", "somebody without any right writes"
+
+
+@pytest.mark.parametrize("what", GUARDED)
+def test_a_delivery_tool_proves_nothing_of_the_author(plane: ControlPlane, what: str) -> None:
+    asked = {**SPEC, **GUARDED[what][0]}
+    assert "authority.grants" in Person(plane, DELIVERER, TEAM).creates("x", asked)
+    assert Person(plane, DELIVERER, GRANTED).creates("x", asked) == ""
+
+
+def test_what_was_written_by_somebody_who_may_stays_when_others_write_beside_it(plane: ControlPlane) -> None:
+    author = Person(plane, AUTHOR, TEAM)
+    assert author.changes("rich", {"spec": {"detection": {"tolerance": "10%"}}}) == ""
+    assert author.changes("rich", {"metadata": {"labels": {"team": "a"}}}) == ""
+    assert author.changes("rich", {"spec": {"profiling": {"command": None, "env": None}}}) == ""
+
+
+@pytest.mark.parametrize(
+    ("change", "verb"),
+    [
+        ({"workload": {"name": "another"}, "baseline": {"values": {"mfu": 0.4}}}, "the verb customize"),
+        ({"profiling": {"command": ["id"]}}, "the verb customize"),
+        ({"profiling": {"env": None}}, "the verb customize"),
+        ({"remediation": {"path": "elsewhere"}}, "the verb propose"),
+        ({"remediation": {"application": {"name": "others"}}}, "the verb propose"),
+        ({"metrics": {"prometheus": {"address": "https://evil.example"}}}, "the verb use on Secret mimir"),
+        ({"remediation": {"forge": {"address": "https://evil.example"}}}, "the verb propose"),
+    ],
+)
+def test_what_a_guarded_field_acts_on_is_not_changed_without_the_verb(
+    plane: ControlPlane, change: Mapping[str, Any], verb: str
+) -> None:
+    assert verb in Person(plane, AUTHOR, TEAM).changes("rich", {"spec": change})
+
+
+def test_an_object_is_not_declared_seen_by_somebody_who_may_not_write_it(plane: ControlPlane) -> None:
+    found = guard(plane.operator, "mfu-system-mfu-operator-authority")
+    assert found is not None
+    mark = {"metadata": {"annotations": {GUARDED_ANNOTATION: found.uid}}}
+    assert "the verb customize" in Person(plane, AUTHOR, TEAM).changes("rich", mark)
+    assert Person(plane, AUTHOR, TEAM).changes("plain", mark) == ""
+    assert "the verb get on Application" in Person(plane, LEAD, TEAM).changes("rich", mark)
+
+
+def test_a_stranger_writes_nothing(plane: ControlPlane) -> None:
+    assert "cannot create resource" in Person(plane, STRANGER, TEAM).creates("x", SPEC)
+
+
+def test_a_stolen_account_of_the_operator_writes_no_guarded_field(plane: ControlPlane) -> None:
+    stolen = Person(plane, ACCOUNT, TEAM)
+    for asked, verb in GUARDED.values():
+        if "Application" not in verb and "Kustomization" not in verb:
+            assert REFUSED in stolen.changes("plain", {"spec": asked})
+    assert "cannot create resource" in stolen.creates("x", SPEC)
+    assert stolen.changes("rich", {"metadata": {"finalizers": []}}) == ""

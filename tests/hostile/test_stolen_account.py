@@ -1,0 +1,102 @@
+"""Somebody who holds the operator's ServiceAccount gets no further than the operator: asked of a real API server."""
+
+import re
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any
+
+import pytest
+from kubernetes import client
+from kubernetes.client.exceptions import ApiException
+
+from tests.faults.control_plane import NAMESPACE, TEAM, ControlPlane
+
+pytestmark = pytest.mark.cluster
+
+JOB: Mapping[str, Any] = {
+    "apiVersion": "batch/v1",
+    "kind": "Job",
+    "metadata": {
+        "name": "mfu-x",
+        "labels": {"mfu-operator.io/baseline": "gpt"},
+        "ownerReferences": [
+            {"apiVersion": "mfu-operator.io/v1alpha1", "kind": "TrainingBaseline", "name": "gpt", "uid": "u"}
+        ],
+    },
+    "spec": {
+        "template": {
+            "spec": {
+                "restartPolicy": "Never",
+                "automountServiceAccountToken": False,
+                "containers": [{"name": "train", "image": "x:1"}],
+            }
+        }
+    },
+}
+TOKEN = {"name": "v", "projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]}}
+POD: Mapping[str, tuple[Mapping[str, Any], str]] = {
+    "a token": ({"automountServiceAccountToken": True}, "without a token"),
+    "an account of its own": ({"serviceAccountName": "admin"}, "without a token"),
+    "a projected token": ({"volumes": [TOKEN]}, "mounts a token"),
+    "a path of the node": ({"volumes": [{"name": "v", "hostPath": {"path": "/"}}]}, "mounts a path of the node"),
+    "the node's processes": ({"hostPID": True}, "namespace of the node"),
+    "the node's network": ({"hostNetwork": True}, "namespace of the node"),
+    "the node's memory": ({"hostIPC": True}, "namespace of the node"),
+}
+CONTAINER: Mapping[str, tuple[Mapping[str, Any], str]] = {
+    "everything": ({"privileged": True}, "is privileged|disallowed by cluster policy"),
+    "capabilities": ({"capabilities": {"add": ["SYS_ADMIN"]}}, "adds capabilities"),
+}
+
+
+def said(plane: ControlPlane, job: Mapping[str, Any]) -> str:
+    batch: Any = client.BatchV1Api(plane.operator)
+    try:
+        batch.create_namespaced_job(TEAM, job, dry_run="All")
+    except ApiException as refused:
+        return str(refused.body)
+    return ""
+
+
+def test_a_profiling_job_is_let_through(plane: ControlPlane) -> None:
+    assert said(plane, JOB) == ""
+
+
+@pytest.mark.parametrize("missing", ["labels", "ownerReferences"])
+def test_a_job_that_is_no_profiling_job_is_refused(plane: ControlPlane, missing: str) -> None:
+    job = deepcopy(dict(JOB))
+    del job["metadata"][missing]
+    assert "may touch profiling Jobs only" in said(plane, job)
+
+
+@pytest.mark.parametrize(("fields", "refusal"), POD.values(), ids=POD)
+def test_a_pod_that_wants_more_is_refused(plane: ControlPlane, fields: Mapping[str, Any], refusal: str) -> None:
+    job = deepcopy(dict(JOB))
+    job["spec"]["template"]["spec"] |= fields
+    assert refusal in said(plane, job)
+
+
+@pytest.mark.parametrize(("context", "refusal"), CONTAINER.values(), ids=CONTAINER)
+@pytest.mark.parametrize("place", ["containers", "initContainers"])
+def test_a_container_that_wants_more_is_refused(
+    plane: ControlPlane, context: Mapping[str, Any], refusal: str, place: str
+) -> None:
+    job = deepcopy(dict(JOB))
+    job["spec"]["template"]["spec"][place] = [{"name": "train", "image": "x:1", "securityContext": context}]
+    if place != "containers":
+        job["spec"]["template"]["spec"]["containers"] = [{"name": "other", "image": "x:1"}]
+    assert re.search(refusal, said(plane, job))
+
+
+def test_no_secret_is_read_but_those_that_the_chart_names(plane: ControlPlane) -> None:
+    core: Any = client.CoreV1Api(plane.operator)
+    plane.kubectl.apply(
+        *({"apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": namespace, "name": name}}
+          for namespace, name in ((TEAM, "forge"), (TEAM, "payroll"), (NAMESPACE, "forge")))
+    )  # fmt: skip
+    core.read_namespaced_secret("forge", TEAM)
+    for name, namespace in (("payroll", TEAM), ("forge", NAMESPACE)):
+        with pytest.raises(ApiException, match="Forbidden"):
+            core.read_namespaced_secret(name, namespace)
+    with pytest.raises(ApiException, match="Forbidden"):
+        core.list_namespaced_secret(TEAM)

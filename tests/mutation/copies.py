@@ -1,0 +1,79 @@
+"""Copies of the project in which a file is changed and the tests run, each run in a forked child."""
+
+import contextlib
+import importlib
+import multiprocessing
+import os
+import resource
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = "operator/mfu_operator"
+LEFT_BEHIND = (".git", ".venv*", ".*_cache", ".hypothesis", "__pycache__", "build")
+IMPORTED_ONCE = ("hypothesis", "numpy", "httpx", "kubernetes.client", "git", "kopf", "rich.console", "yaml")
+"""What most tests import and no mutant changes: imported before the fork, paid for once."""
+
+MEMORY_BYTES = 8 * 2**30
+"""A mutant that allocates without end dies alone."""
+
+
+def preload() -> None:
+    """Import what every child needs."""
+    for name in IMPORTED_ONCE:
+        importlib.import_module(name)
+
+
+def copy_to(folder: Path) -> Path:
+    """A copy of the project in the folder."""
+    tree = folder / "copy"
+    shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns(*LEFT_BEHIND), symlinks=True)
+    return tree
+
+
+@contextlib.contextmanager
+def changed(path: Path, content: bytes, version: int) -> Iterator[None]:
+    """The file with another content, written at the time `version`: no compiled file of another one passes for it."""
+    original, stat = path.read_bytes(), path.stat()
+    path.write_bytes(content)
+    os.utime(path, (version, version))
+    try:
+        yield
+    finally:
+        path.write_bytes(original)
+        os.utime(path, (stat.st_atime, stat.st_mtime))
+
+
+def run_tests(tree: Path, arguments: Sequence[str], plugins: Sequence[Any], seconds: float) -> int | None:
+    """pytest's exit status in a copy; None where it was still running after that many seconds."""
+    child = multiprocessing.get_context("fork").Process(target=_run, args=(tree, arguments, plugins))
+    child.start()
+    child.join(seconds)
+    if child.exitcode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid or 0, 9)
+        child.join()
+        return None
+    return child.exitcode
+
+
+def _run(tree: Path, arguments: Sequence[str], plugins: Sequence[Any]) -> None:
+    os.setsid()
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    os.chdir(tree)
+    for name in [name for name in sys.modules if name == "tests" or name.startswith("tests.")]:
+        del sys.modules[name]
+    places = [str(tree / "operator"), str(tree)]
+    sys.path[:] = [*places, *(each for each in sys.path if each and not Path(each).is_relative_to(ROOT / "operator"))]
+    sys.path[:] = [each for each in sys.path if Path(each) != ROOT]
+    os.environ["PYTHONPATH"] = os.pathsep.join(places)
+    with Path(os.devnull).open("w") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+        os.dup2(nowhere.fileno(), 2)
+    options = ("-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:randomly", "--hypothesis-seed=0")
+    os._exit(int(pytest.main([*options, *arguments], plugins=list(plugins))))
