@@ -111,7 +111,7 @@ def _pace(world: World, backoff: Backoff) -> Pace:
     if world.spec.suspend:
         return Pace.RESTING
     profile = status.incident.profile if status.incident is not None else status.healthy_profile
-    if status.recording is not None or awaits_job(profile):
+    if awaits_job(profile):
         return Pace.BUSY
     if status.incident is not None:
         proposal = status.incident.proposal

@@ -25,6 +25,6 @@ def _of_incident(spec: BaselineSpec, incident: Incident, judgement: Judgement | 
     if recovers or proposal_missing(spec, incident):
         wanted.add(Need.SOURCE)
     proposal = incident.proposal
-    if proposal is not None and proposal.number is not None and proposal.state is PullRequestState.OPEN:
+    if proposal is not None and proposal.state is PullRequestState.OPEN:
         wanted.add(Need.PULL_REQUEST)
     return frozenset(wanted)

@@ -72,3 +72,12 @@ def test_a_loss_has_not_recovered_while_a_second_signal_lags() -> None:
 def test_a_loss_has_recovered_once_less_than_half_of_the_tolerance_is_left(left: float, recovered: bool) -> None:
     readings = joined(flat(60), flat(30, loss=0.10), flat(120, loss=left))
     assert judged(readings).recovered is recovered
+
+
+def test_a_confirmed_loss_began_when_it_was_confirmed_to_have_begun_whatever_comes_on_top_of_it() -> None:
+    """The commit that is looked for is one from before the first loss."""
+    first = joined(flat(60), flat(45, loss=0.10))
+    assert judged(first).confirmed
+    deeper = joined(first, flat(90, loss=0.018), flat(60, loss=0.15))
+    assert judged(deeper).confirmed
+    assert judged(deeper).onset_s == judged(first).onset_s

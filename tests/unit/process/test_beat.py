@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from mfu_operator.measure.view import SweepView
 from mfu_operator.process import telemetry
 from mfu_operator.process.reconciler import TICKS_AT_ONCE, Reconciler
 from tests.support import worlds
-from tests.support.adapters_double import INTERVAL_S, Stage
+from tests.support.adapters_double import INTERVAL_S, Stage, SweepDouble
 from tests.support.awaited import awaited
 from tests.support.stored_object import stored_object
 
@@ -53,6 +54,12 @@ class Loop:
         """How many baselines have a status."""
         bodies: list[dict[str, Any]] = list(self.stage.cluster.baselines.values())
         return sum("observedGeneration" in body.get("status", {}) for body in bodies)
+
+
+def exported() -> float:
+    """How many baselines the metrics tell of."""
+    (count, *_) = telemetry.BASELINES.collect()
+    return count.samples[0].value
 
 
 @pytest.fixture
@@ -111,3 +118,21 @@ def test_a_beat_that_finds_no_slot_ends_with_the_loop(loop: Loop) -> None:
     loop.reconciler.stop(0.0)
     beating.join(30.0)
     assert (begun, loop.ticked) == ([0], 0)
+
+
+def test_a_baseline_that_is_deleted_while_it_is_listened_to_is_let_go(
+    loop: Loop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop.put(1)
+    loop.beat()
+    loop.note_written()
+    assert exported() == 1
+    view = SweepDouble.view
+
+    def gone_meanwhile(sweep: SweepDouble, key: str, now_s: float) -> SweepView:
+        loop.reconciler.gone(key)
+        return view(sweep, key, now_s)
+
+    monkeypatch.setattr(SweepDouble, "view", gone_meanwhile)
+    loop.reconciler.listen()
+    assert exported() == 0

@@ -229,10 +229,13 @@ def test_what_changed_while_nobody_ran_is_found_with_the_first_sweep(operator: O
     assert operator.beat(1.0, swept=True) == 1
 
 
-def test_what_stands_in_the_way_is_looked_for_ever_more_seldom(operator: Operator) -> None:
-    operator.stage.cluster.workloads.clear()
+@pytest.mark.parametrize("baseline", [{"values": {"mfu": 0.46}}, {"record": {}}], ids=["declared", "recording"])
+def test_what_stands_in_the_way_is_looked_for_ever_more_seldom(operator: Operator, baseline: dict[str, Any]) -> None:
+    operator.object["spec"]["baseline"] = baseline
     operator.told()
     operator.beat()
+    operator.stage.cluster.workloads.clear()
+    operator.beat(INTERVAL_S)
     ticks = [operator.beat(INTERVAL_S, swept=True) for _ in range(int(3600 / INTERVAL_S))]
     assert ticks[:2] == [1, 1]
     assert 3600 / LONGEST_WAIT_S <= sum(ticks) <= 3600 / LONGEST_WAIT_S + 6
@@ -293,6 +296,16 @@ def test_a_tick_that_cannot_write_is_tried_again(operator: Operator) -> None:
 def test_a_job_of_another_baseline_on_the_same_node_is_seen_while_at_rest(operator: Operator) -> None:
     operator.rest()
     assert operator.member.nodes == {"node-1"}
+
+
+def test_a_baseline_with_a_pod_without_a_node_is_not_disturbed_by_a_job_without_one(operator: Operator) -> None:
+    stay = ProfilingSlot("another", None, operator.now_s - 600.0, operator.now_s + 600.0)
+    operator.stage.adapters.slots.note("ns/job", stay, operator.now_s)
+    found = worlds.workload(pods=(worlds.pod(), worlds.pod(None, name="gpt-small-y", node=None, phase="Pending")))
+    operator.stage.cluster.workloads["Job", "team-a", "gpt-small"] = found
+    operator.told()
+    operator.beat()
+    assert operator.stage.sweep.registered[worlds.UID]["gated"] == {Gate.PROFILING: ()}
 
 
 @pytest.mark.parametrize("set_by_s", [-3600.0, 3600.0])

@@ -66,6 +66,23 @@ def test_one_check_does_not_explain_many_waits() -> None:
     assert (found.bottleneck, found.cause) == (Bottleneck.HOST_BOUND, "Synchronisation")
 
 
+def matrix(ns: float, **calls: float) -> dict[str, float]:
+    """Facts of a step whose matrix kernels take so long and are of the formats of `calls`, in equal parts."""
+    each = {f"{one}MatrixNs": ns * count / sum(calls.values()) for one, count in calls.items()}
+    return {"gemmNs": ns, **each, **{f"{one}MatrixCalls": count for one, count in calls.items()}}
+
+
+def test_matrix_kernels_that_take_longer_in_the_format_that_they_had_are_no_loss_of_precision() -> None:
+    healthy = with_facts(HEALTHY, **matrix(50 * MS, half=100.0, single=2.0))
+    slower = account(compute=75, communication=40, idleInput=2, idleHost=8)
+    for as_before_or_fewer in (100.0, 40.0):
+        found = diagnose(with_facts(slower, **matrix(75 * MS, half=as_before_or_fewer, single=2.0)), healthy)
+        assert found.bottleneck is Bottleneck.KERNEL_BOUND
+        assert found.cause != "PrecisionLost"
+    found = diagnose(with_facts(slower, **matrix(75 * MS, half=10.0, single=92.0)), healthy)
+    assert (found.bottleneck, found.cause) == (Bottleneck.KERNEL_BOUND, "PrecisionLost")
+
+
 def running_ahead(path: Path, waits_ms: list[float]) -> Path:
     """A loop that never waits for its device: in a step that waits for input, the device works off what was queued, and
     the steps after it are short until the queue is full again."""

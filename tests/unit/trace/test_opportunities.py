@@ -121,6 +121,11 @@ def test_each_part_has_its_remedy(parts: dict[str, float], facts: dict[str, floa
     assert found[0].remedy
 
 
+@pytest.mark.parametrize(("ms", "worth"), [(1.0, True), (0.99, False)])
+def test_what_takes_one_per_cent_of_the_step_is_worth_a_line_and_less_is_not(ms: float, worth: bool) -> None:
+    assert bool(opportunities(step(compute=100 - ms, d2h=ms))) is worth
+
+
 def test_opportunities_are_ordered_and_none_is_more_than_the_step() -> None:
     for name in ("kineto/resnet50_workers4_a", "hta/trace_diff_test_v100", "tracelens/bert_small_h100"):
         found = list(offered(answer(name)).values())

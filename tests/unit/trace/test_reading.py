@@ -181,6 +181,17 @@ def test_calls_and_kernels_without_a_correlation_are_not_joined(tmp_path: Path) 
     assert set(read(path).ops.launch) == {NONE}
 
 
+def test_each_kernel_is_joined_with_the_call_of_its_own_correlation_and_process(tmp_path: Path) -> None:
+    file = NsysFile()
+    for start in range(0, 5_000, 1_000):
+        file.kernel("kernel", start + 500, start + 900, file.call("cudaLaunchKernel", start, start + 10))
+    other = PROCESS + (1 << 24)
+    text = file.string("cudaLaunchKernel")
+    file.add("CUPTI_ACTIVITY_KIND_RUNTIME", 6_000, 6_010, 0, other + 1, file.correlation, text, 0, None)
+    trace = read(file.write(tmp_path / "t"))
+    assert trace.calls.start[trace.ops.launch].tolist() == [0, 1_000, 2_000, 3_000, 4_000]
+
+
 def test_a_range_with_an_empty_text_is_named_by_its_text_id(tmp_path: Path) -> None:
     path = one_loop(NsysFile(), tmp_path / "t")
     connection = sqlite3.connect(path)
