@@ -31,8 +31,17 @@ def is_effect(port: type, name: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class AppKey:
+    """The key of a GitHub App, which is sent nowhere: it signs. `installation` is None where GitHub is asked for it."""
+
+    app_id: str
+    private_key: str = field(repr=False)
+    installation: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Credentials:
-    """A token, or a user and a password. Never shown: not in repr, logs, URLs or argument lists.
+    """A token, or a user and a password, or the key of an App. Never shown: not in repr, logs, URLs or argument lists.
 
     ca is the authority that the other side's certificate is checked against, certificate and private_key are our own
     (PEM texts, all for TLS). None: not given. `bound` are the Secrets that they come from; none where they are the
@@ -45,6 +54,7 @@ class Credentials:
     certificate: str | None = field(default=None, repr=False)
     private_key: str | None = field(default=None, repr=False)
     bound: tuple[Bound, ...] = ()
+    app: AppKey | None = None
 
     def require(self, url: str) -> None:
         """Raise Stall(CredentialsUnbound) unless every Secret that they come from may be sent to the URL."""
@@ -72,6 +82,12 @@ PASSWORD = SecretUse(
     "key token, or with keys username and password",
     ("Opaque", "kubernetes.io/basic-auth"),
 )
+FORGE = SecretUse(
+    (*PASSWORD.keys, "githubAppID", "githubAppInstallationID", "githubAppPrivateKey"),
+    f"{PASSWORD.wanted}, or for a GitHub App with githubAppID and githubAppPrivateKey",
+    PASSWORD.types,
+)
+"""The keys of an App have the names that Argo CD and Flux give them."""
 AUTHORITY = SecretUse(("ca.crt",), "key ca.crt", (*PASSWORD.types, "kubernetes.io/tls"))
 CLIENT_CERTIFICATE = SecretUse(("tls.crt", "tls.key"), "keys tls.crt and tls.key", AUTHORITY.types)
 """Of a TLS Secret certificates alone leave the cluster: its key signs and is not sent."""

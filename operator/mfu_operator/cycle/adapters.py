@@ -10,13 +10,16 @@ from mfu_operator.model.baseline import ForgeKind
 from mfu_operator.ports import Cluster, Credentials, Delivery, Forge, Repository
 
 ForgeFactory = Callable[[ForgeKind | None, str, str | None, Credentials | None], Forge]
+Exchange = Callable[[ForgeKind | None, str, str | None, Credentials | None], Credentials | None]
+"""What a forge and git take for what a Secret holds: of the forge (where declared), the repository, the forge's address
+(where declared)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Adapters:
     """The adapters in use. `deliveries` are by the kind of their application object (Application, Kustomization);
-    `breaker` and `slots` are one for the whole operator; `neighbours` says
-    which installations serve a namespace, where there is another one than this."""
+    `breaker` and `slots` are one for the whole operator; `exchange` gives the token of an App for its key;
+    `neighbours` says which installations serve a namespace, where there is another one than this."""
 
     cluster: Cluster
     sweep: Measuring
@@ -25,4 +28,5 @@ class Adapters:
     forge: ForgeFactory
     breaker: Breaker = field(default_factory=Breaker)
     slots: ProfilingSlots = field(default_factory=ProfilingSlots)
+    exchange: Exchange = lambda kind, repository, address, credentials: credentials
     neighbours: Callable[[str], tuple[str, ...]] = lambda namespace: ()

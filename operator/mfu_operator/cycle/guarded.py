@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import Any, cast
 from urllib.parse import urlsplit
 
-from mfu_operator.cycle.adapters import Adapters, ForgeFactory
+from mfu_operator.cycle.adapters import Adapters, Exchange, ForgeFactory
 from mfu_operator.cycle.bulkheads import NAMESPACE, Dependency, HostSlots, TickSlots
 from mfu_operator.errors import Abandoned
 from mfu_operator.model.commit import Source
 from mfu_operator.model.investigation import Question
-from mfu_operator.ports import Cluster, Forge, Repository, is_effect
+from mfu_operator.ports import Cluster, Credentials, Forge, Repository, is_effect
 
 MayAct = Callable[[], bool]
 
@@ -50,12 +50,20 @@ def guarded(adapters: Adapters, may_act: MayAct, slots: TickSlots) -> Adapters:
         )
         return cast(Forge, found)
 
+    asked = outside(Dependency.FORGE, lambda *of: _host(of[2] or of[1]))(adapters.exchange)
+
+    def exchange(*of: Any) -> Credentials | None:
+        """A key is exchanged at the forge; credentials that are sent as they are ask nobody."""
+        given = of[3]
+        return cast("Credentials | None", asked(*of)) if given is not None and given.app is not None else given
+
     git = outside(Dependency.GIT, lambda asked, *_: _host(_source(asked).repository))
     return replace(
         adapters,
         cluster=cast(Cluster, _Before(Cluster, adapters.cluster, permitted)),
         repository=cast(Repository, _Before(Repository, adapters.repository, permitted, git)),
         forge=cast(ForgeFactory, forge),
+        exchange=cast(Exchange, exchange),
     )
 
 

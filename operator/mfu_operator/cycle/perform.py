@@ -14,7 +14,9 @@ from mfu_operator.model.verdict import Gate
 from mfu_operator.ports import (
     AUTHORITY,
     CLIENT_CERTIFICATE,
+    FORGE,
     PASSWORD,
+    AppKey,
     Cluster,
     Credentials,
     Forge,
@@ -51,37 +53,48 @@ def perform(adapters: Adapters, world: World, effect: Effect) -> Outcome:
             adapters.sweep.gate(world.identity.uid, Gate.PROFILING, world.now_s)
             return JobEnsured()
         case Investigate():
-            credentials = forge_credentials(adapters.cluster, world)
+            credentials = forge_credentials(adapters, world, effect.question.source)
             return Investigated(adapters.repository.investigate(effect.question, credentials))
         case PreviewProposal():
-            credentials = forge_credentials(adapters.cluster, world)
+            credentials = forge_credentials(adapters, world, effect.source)
             return Previewed(adapters.repository.preview(effect.source, effect.proposal, credentials))
         case EnsurePullRequest():
             return _ensure_pull_request(adapters.repository, adapters, world, effect)
 
 
-def forge_credentials(cluster: Cluster, world: World) -> Credentials | None:
-    """The credentials of spec.remediation.forge.secretRef, read now and not kept; None where none is referred to."""
-    return credentials_of(cluster, world.identity.namespace, world.spec.remediation.secret)
+def forge_credentials(adapters: Adapters, world: World, source: Source) -> Credentials | None:
+    """What git and the forge of a source are shown: the Secret of spec.remediation.forge.secretRef, read now and not
+    kept, or the token that is given for an App's key in it. None where no Secret is referred to."""
+    remediation = world.spec.remediation
+    found = credentials_of(adapters.cluster, world.identity.namespace, remediation.secret, FORGE)
+    return adapters.exchange(remediation.forge, source.repository, remediation.forge_address, found)
 
 
-def credentials_of(cluster: Cluster, namespace: str, secret: SecretRef | None) -> Credentials | None:
-    """The credentials in a Secret: `token` (with an optional `username`), or `username` and `password`.
+def credentials_of(cluster: Cluster, namespace: str, secret: SecretRef | None, use: SecretUse) -> Credentials | None:
+    """The credentials in a Secret: `token` (with an optional `username`), or `username` and `password`; for a forge the
+    key of a GitHub App besides, where there is neither.
 
     Raises:
         Stall: CredentialsMissing, where the Secret or its keys are not there.
     """
     if secret is None:
         return None
-    data = cluster.secret(namespace, secret.name, PASSWORD)
+    data = cluster.secret(namespace, secret.name, use)
+    bound = (_bound(namespace, secret, data),)
     password = data.get("token") or data.get("password")
-    if not password:
-        raise Stall("CredentialsMissing", f"Secret {namespace}/{secret.name} has neither key token nor key password")
-    return Credentials(
-        username=(data.get("username") or "").strip() or None,
-        password=password.strip(),
-        bound=(_bound(namespace, secret, data),),
-    )
+    if password:
+        return Credentials((data.get("username") or "").strip() or None, password.strip(), bound=bound)
+    app_id, private_key = data.get("githubAppID", "").strip(), data.get("githubAppPrivateKey", "").strip()
+    if not app_id or not private_key:
+        raise Stall("CredentialsMissing", f"Secret {namespace}/{secret.name} has none of what is read: {use.wanted}")
+    installation = data.get("githubAppInstallationID", "").strip() or None
+    if not all(each.isascii() and each.isdigit() for each in (app_id, installation or "0")):
+        raise Stall(
+            "CredentialsUnfit",
+            f"githubAppID and githubAppInstallationID of Secret {namespace}/{secret.name} are numbers: write the App's "
+            "and the installation's, which GitHub shows",
+        )
+    return Credentials(bound=bound, app=AppKey(app_id, private_key, installation))
 
 
 def source_credentials(cluster: Cluster, namespace: str, source: MetricsSource) -> Credentials | None:
@@ -90,7 +103,7 @@ def source_credentials(cluster: Cluster, namespace: str, source: MetricsSource) 
     Raises:
         Stall: CredentialsMissing, where a Secret or a key of it is not there.
     """
-    sent = credentials_of(cluster, namespace, source.secret)
+    sent = credentials_of(cluster, namespace, source.secret, PASSWORD)
     if source.ca is None and source.certificate is None:
         return sent
     authority = _read(cluster, namespace, source.ca, AUTHORITY)
@@ -124,7 +137,7 @@ def _read(cluster: Cluster, namespace: str, secret: SecretRef | None, use: Secre
 def forge_of(adapters: Adapters, world: World, source: Source) -> Forge:
     """The forge that holds the source's repository."""
     remediation = world.spec.remediation
-    credentials = forge_credentials(adapters.cluster, world)
+    credentials = forge_credentials(adapters, world, source)
     return adapters.forge(remediation.forge, source.repository, remediation.forge_address, credentials)
 
 
@@ -137,7 +150,7 @@ def _ensure_pull_request(
     what this proposal would push.
     """
     forge = forge_of(adapters, world, effect.source)
-    credentials = forge_credentials(adapters.cluster, world)
+    credentials = forge_credentials(adapters, world, effect.source)
     known = forge.find(effect.proposal.branch)
     if known is not None and known.state is not PullRequestState.OPEN:
         _require_ours(forge, known, effect.proposal)

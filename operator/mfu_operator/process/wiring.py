@@ -12,7 +12,7 @@ from mfu_operator.adapters.credentials_folder import CredentialsFolder
 from mfu_operator.adapters.delivery.argocd import ArgoCD
 from mfu_operator.adapters.delivery.flux import Flux
 from mfu_operator.adapters.egress import Egress, egress_of
-from mfu_operator.adapters.forges import Web, forge
+from mfu_operator.adapters.forges import AppTokens, Web, forge
 from mfu_operator.adapters.git.repository import GitRepository
 from mfu_operator.adapters.prometheus import PrometheusSources
 from mfu_operator.adapters.scrape.pod_pages import HttpPages
@@ -36,6 +36,7 @@ def adapters_of(settings: Settings, api: ApiClient) -> Adapters:
         deliveries={"Application": ArgoCD(objects), "Kustomization": Flux(objects)},
         repository=GitRepository(egress=egress),
         forge=partial(forge, web=Web(egress)),
+        exchange=AppTokens(Web(egress)).exchange,
     )
 
 

@@ -8,17 +8,11 @@ from mfu_operator.adapters.forges.gitea import Gitea
 from mfu_operator.adapters.forges.github import GitHub
 from mfu_operator.adapters.forges.gitlab import GitLab
 from mfu_operator.adapters.forges.http import DIRECT, Web
-from mfu_operator.errors import Retry, Stall
+from mfu_operator.adapters.forges.kinds import kind_of
+from mfu_operator.errors import Retry
 from mfu_operator.model.baseline import ForgeKind
 from mfu_operator.ports import Credentials, Forge
 
-_HOSTS = {
-    "github.com": ForgeKind.GITHUB,
-    "gitlab.com": ForgeKind.GITLAB,
-    "bitbucket.org": ForgeKind.BITBUCKET,
-    "codeberg.org": ForgeKind.GITEA,
-    "gitea.com": ForgeKind.GITEA,
-}
 _MADE: dict[ForgeKind, Callable[[Address, Credentials, Web], Forge]] = {
     ForgeKind.GITHUB: GitHub,
     ForgeKind.GITLAB: GitLab,
@@ -48,12 +42,7 @@ def forge(
         Retry(CredentialsMissing): no token is given.
     """
     where = parse(repository, address)
-    known = kind or _HOSTS.get(where.host)
-    if known is None:
-        kinds = ", ".join(ForgeKind)
-        raise Stall(
-            "ForgeUnknown", f"{where.host} is no public forge: set spec.remediation.forge.kind to one of {kinds}."
-        )
+    known = kind_of(kind, where)
     if credentials is None or not credentials.password:
         raise Retry(
             "CredentialsMissing",

@@ -12,11 +12,15 @@ from mfu_operator.model.proposal import Proposal, PullRequest, PullRequestState
 from mfu_operator.ports import Credentials
 
 
+def root_of(address: Address) -> str:
+    """The base URL of GitHub's API for a repository."""
+    return "https://api.github.com" if address.host == "github.com" else f"{address.web}/api/v3"
+
+
 class GitHub:
     """The Forge port for one repository of GitHub (REST, version 2022-11-28)."""
 
     def __init__(self, address: Address, credentials: Credentials, web: Web) -> None:
-        root = "https://api.github.com" if address.host == "github.com" else f"{address.web}/api/v3"
         headers = {
             "Authorization": f"Bearer {credentials.password}",
             "Accept": "application/vnd.github+json, application/json;q=0.9",
@@ -24,7 +28,7 @@ class GitHub:
         }
         self._owner = address.owner
         self._repository = f"repos/{address.path}"
-        self._api = Api("GitHub", root, headers, web)
+        self._api = Api("GitHub", root_of(address), headers, web)
 
     def find(self, branch: str) -> PullRequest | None:
         """The newest pull request from `branch`, open or not."""

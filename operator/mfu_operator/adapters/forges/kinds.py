@@ -1,0 +1,28 @@
+"""Which kind of forge a repository's host is."""
+
+from mfu_operator.adapters.forges.address import Address
+from mfu_operator.errors import Stall
+from mfu_operator.model.baseline import ForgeKind
+
+_HOSTS = {
+    "github.com": ForgeKind.GITHUB,
+    "gitlab.com": ForgeKind.GITLAB,
+    "bitbucket.org": ForgeKind.BITBUCKET,
+    "codeberg.org": ForgeKind.GITEA,
+    "gitea.com": ForgeKind.GITEA,
+}
+
+
+def kind_of(declared: ForgeKind | None, where: Address) -> ForgeKind:
+    """The kind as declared, or that of a public service's host.
+
+    Raises:
+        Stall: (ForgeUnknown) none is declared, and the host is none of the public services.
+    """
+    known = declared or _HOSTS.get(where.host)
+    if known is None:
+        kinds = ", ".join(ForgeKind)
+        raise Stall(
+            "ForgeUnknown", f"{where.host} is no public forge: set spec.remediation.forge.kind to one of {kinds}."
+        )
+    return known
