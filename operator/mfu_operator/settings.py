@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from ipaddress import ip_network
 
 from mfu_operator.errors import Stall
+from mfu_operator.model.baseline import RemediationMode
 from mfu_operator.profiling.privileges import Privilege
 
 LAST_PORT = 65535
@@ -32,6 +33,7 @@ class Settings:
     laboratory: bool = False
     admission_policy: str | None = None
     accept_unguarded: bool = False
+    remediation_modes: Mapping[str, RemediationMode] = field(default_factory=dict)
     watch_namespaces: tuple[str, ...] = ()
     pod_name: str = "mfu-operator"
     runbook_base_url: str | None = None
@@ -69,6 +71,7 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         laboratory=_switch(env, "MFU_LABORATORY"),
         admission_policy=env.get("MFU_ADMISSION_POLICY") or None,
         accept_unguarded=_switch(env, "MFU_ACCEPT_UNGUARDED"),
+        remediation_modes=_modes(env, "MFU_REMEDIATION_MODES"),
         watch_namespaces=_list(env, "MFU_WATCH_NAMESPACES"),
         pod_name=env.get("MFU_POD_NAME") or defaults.pod_name,
         runbook_base_url=env.get("MFU_RUNBOOK_BASE_URL") or None,
@@ -116,6 +119,15 @@ def _permits(env: Mapping[str, str], name: str) -> Mapping[str, frozenset[Privil
         }
     except ValueError as error:
         raise Stall("InvalidSetting", f"{name}: {error}; the privileges are {', '.join(Privilege)}") from None
+
+
+def _modes(env: Mapping[str, str], name: str) -> Mapping[str, RemediationMode]:
+    """namespace=mode, separated by commas. To open pull requests is the word of who may propose, in the baseline."""
+    modes = _pairs(env, name)
+    for namespace, mode in modes.items():
+        if mode not in (RemediationMode.OFF, RemediationMode.DRY_RUN):
+            raise Stall("InvalidSetting", f"{name}: {namespace}={mode}: write Off or DryRun")
+    return {namespace: RemediationMode(mode) for namespace, mode in modes.items()}
 
 
 def _switch(env: Mapping[str, str], name: str) -> bool:

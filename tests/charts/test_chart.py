@@ -87,6 +87,7 @@ def test_the_deployment_sets_every_setting() -> None:
         "MFU_LABORATORY": "true",
         "MFU_ACCEPT_UNGUARDED": "true",
         "MFU_PROFILING_PERMITS": "team-a=hostPath",
+        "MFU_REMEDIATION_MODES": "team-a=DryRun",
     }
     settings, defaults = from_environment(numbers), Settings()
     untouched = [name for name in Settings.__slots__ if getattr(settings, name) == getattr(defaults, name)]

@@ -43,6 +43,10 @@ GUARDED: Mapping[str, tuple[Mapping[str, Any], str]] = {
         {"metrics": {"prometheus": {**PROMETHEUS, "certificateSecretRef": {"name": "pair"}}}},
         "the verb use on Secret pair",
     ),
+    "a Secret of the capture API": (
+        {"profiling": {"capture": {"secretRef": {"name": "payroll"}}}},
+        "the verb use on Secret payroll",
+    ),
     "an application": ({"remediation": {"application": APPLICATION}}, "the verb get on Application argocd/gpt"),
     "a Kustomization": (
         {"remediation": {"application": {**APPLICATION, "kind": "Kustomization"}}},
@@ -56,6 +60,8 @@ def test_the_author_may_write_what_asks_for_nothing(plane: ControlPlane) -> None
     assert author.creates("x", SPEC) == ""
     assert author.changes("plain", {"spec": {"detection": {"tolerance": "10%"}}}) == ""
     assert author.creates("x", {**SPEC, "profiling": {"steps": 12}, "remediation": {"mode": "DryRun"}}) == ""
+    capture = {"secretRef": {"name": "mfu-capture"}}
+    assert author.creates("x", {**SPEC, "profiling": {"capture": capture}}) == "", "the default, written out"
 
 
 @pytest.mark.parametrize(("asked", "verb"), GUARDED.values(), ids=GUARDED)

@@ -24,13 +24,14 @@ JOB: Mapping[str, Any] = {
         ],
     },
     "spec": {
+        "activeDeadlineSeconds": 14400,
         "template": {
             "spec": {
                 "restartPolicy": "Never",
                 "automountServiceAccountToken": False,
                 "containers": [{"name": "train", "image": "x:1"}],
             }
-        }
+        },
     },
 }
 TOKEN = {"name": "v", "projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]}}
@@ -42,9 +43,16 @@ POD: Mapping[str, tuple[Mapping[str, Any], str]] = {
     "the node's processes": ({"hostPID": True}, "namespace of the node"),
     "the node's network": ({"hostNetwork": True}, "namespace of the node"),
     "the node's memory": ({"hostIPC": True}, "namespace of the node"),
+    "no confinement": ({"securityContext": {"seccompProfile": {"type": "Unconfined"}}}, "leaves the confinement"),
+    "a priority that evicts others": (
+        {"priorityClassName": "system-node-critical"},
+        "a priority class that is not among",
+    ),
 }
 CONTAINER: Mapping[str, tuple[Mapping[str, Any], str]] = {
     "everything": ({"privileged": True}, "is privileged|disallowed by cluster policy"),
+    "no filter of system calls": ({"seccompProfile": {"type": "Unconfined"}}, "leaves the confinement"),
+    "no profile of AppArmor": ({"appArmorProfile": {"type": "Unconfined"}}, "leaves the confinement"),
     "capabilities": ({"capabilities": {"add": ["SYS_ADMIN"]}}, "adds capabilities"),
 }
 
@@ -67,6 +75,27 @@ def test_a_job_that_is_no_profiling_job_is_refused(plane: ControlPlane, missing:
     job = deepcopy(dict(JOB))
     del job["metadata"][missing]
     assert "may touch profiling Jobs only" in said(plane, job)
+
+
+@pytest.mark.parametrize(
+    ("fields", "refusal"),
+    [
+        ({"activeDeadlineSeconds": 14401}, "within four hours"),
+        ({"activeDeadlineSeconds": None}, "within four hours"),
+        ({"parallelism": 100, "completions": 100}, "must have one pod"),
+        ({"completions": 100}, "must have one pod"),
+    ],
+)
+def test_a_job_that_takes_more_is_refused(plane: ControlPlane, fields: Mapping[str, Any], refusal: str) -> None:
+    job = deepcopy(dict(JOB))
+    job["spec"] |= fields
+    assert refusal in said(plane, job)
+
+
+def test_the_operators_own_priority_class_is_let_through(plane: ControlPlane) -> None:
+    job = deepcopy(dict(JOB))
+    job["spec"]["template"]["spec"]["priorityClassName"] = "mfu-system-mfu-operator-profiling"
+    assert said(plane, job) == ""
 
 
 @pytest.mark.parametrize(("fields", "refusal"), POD.values(), ids=POD)

@@ -3,6 +3,7 @@
 import pytest
 
 from mfu_operator.errors import Stall
+from mfu_operator.model.baseline import RemediationMode
 from mfu_operator.profiling.privileges import Privilege
 from mfu_operator.settings import Settings, from_environment
 
@@ -36,6 +37,7 @@ def test_every_variable_is_read() -> None:
             "MFU_LABORATORY": "true",
             "MFU_ADMISSION_POLICY": "mfu-system-mfu-operator-authority",
             "MFU_ACCEPT_UNGUARDED": "true",
+            "MFU_REMEDIATION_MODES": "team-a=DryRun,*=Off",
             "MFU_PROFILING_PRIORITY_CLASSES": "low, lower",
             "MFU_PROFILING_PERMITS": "team-a=hostPath+capabilities,team-b=privileged",
             "MFU_WATCH_NAMESPACES": "team-a, team-b,",
@@ -65,6 +67,7 @@ def test_every_variable_is_read() -> None:
         laboratory=True,
         admission_policy="mfu-system-mfu-operator-authority",
         accept_unguarded=True,
+        remediation_modes={"team-a": RemediationMode.DRY_RUN, "*": RemediationMode.OFF},
         priority_classes=("low", "lower"),
         profiling_permits={
             "team-a": frozenset({Privilege.HOST_PATH, Privilege.CAPABILITIES}),
@@ -123,6 +126,8 @@ def test_names_that_are_no_pairs_are_refused(text: str) -> None:
         ("MFU_EGRESS_REFUSED", "10.0.0.0/40"),
         ("MFU_LABORATORY", "yes"),
         ("MFU_ACCEPT_UNGUARDED", "yes"),
+        ("MFU_REMEDIATION_MODES", "team-a=PullRequest"),
+        ("MFU_REMEDIATION_MODES", "team-a=off"),
         ("MFU_PROFILING_PERMITS", "team-a=everything"),
         ("MFU_INSTALLATION", "a b"),
     ],

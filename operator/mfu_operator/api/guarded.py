@@ -10,7 +10,15 @@ from typing import Any
 
 from mfu_operator.api.group import GUARDED_ANNOTATION
 from mfu_operator.errors import Stall
-from mfu_operator.model.baseline import BaselineSpec, MetricsSource, Profiling, Remediation, RemediationMode
+from mfu_operator.model.baseline import (
+    CAPTURE_SECRET,
+    BaselineSpec,
+    MetricsSource,
+    Profiling,
+    Remediation,
+    RemediationMode,
+    SecretRef,
+)
 
 TAKES_EFFECT_S = 10.0
 """An API server asks a new policy within about a second; the clocks of several may differ by some."""
@@ -70,6 +78,8 @@ def _profiling(profiling: Profiling) -> Iterator[str]:
     ):
         if value:
             yield f"spec.profiling.{name}"
+    if profiling.capture_secret not in (None, SecretRef(CAPTURE_SECRET)):
+        yield "spec.profiling.capture.secretRef"
 
 
 def _remediation(remediation: Remediation) -> Iterator[str]:

@@ -104,7 +104,9 @@ def _shell() -> Shell:
         installation, settings.profiler_image, settings.runbook_base_url, settings.priority_class, permit
     )
     policy = settings.admission_policy
-    authority = Authority(lambda: guard(api, policy) if policy else None, settings.accept_unguarded)
+    authority = Authority(
+        lambda: guard(api, policy) if policy else None, settings.accept_unguarded, settings.remediation_modes
+    )
     authority.look()
     fleet = Fleet(authority.judged)
     reconciler = Reconciler(adapters, defaults, lambda: leader.acting, settings.reconcile_interval_s, fleet=fleet)

@@ -120,6 +120,10 @@ class ProfilingMode(StrEnum):
     AUTO = "Auto"
 
 
+CAPTURE_SECRET = "mfu-capture"
+"""The Secret with the capture API's token where none is named: everybody may name this one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Profiling:
     """How the profiling Job records the workload: in the running job where that is instrumented, else in a copy.

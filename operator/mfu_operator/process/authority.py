@@ -1,14 +1,16 @@
-"""Whether somebody's authority was asked for what a TrainingBaseline wants."""
+"""Whether somebody's authority was asked for what a TrainingBaseline wants, and what it wants where it says nothing."""
 
 import logging
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from mfu_operator.adapters.timestamps import unix_time
 from mfu_operator.api.guarded import Guard, unguarded
 from mfu_operator.errors import MfuError, Stall
-from mfu_operator.model.baseline import BaselineSpec
+from mfu_operator.model.baseline import BaselineSpec, RemediationMode
 
 log = logging.getLogger(__name__)
 
@@ -21,20 +23,34 @@ class Authority:
     Args:
         guard: reads the policy's binding; None: there is none.
         accepted: whether guarded fields count without one.
+        modes: what baselines propose that do not say it, by namespace ("*": all others).
     """
 
-    def __init__(self, guard: Callable[[], Guard | None], accepted: bool = False) -> None:
+    def __init__(
+        self,
+        guard: Callable[[], Guard | None],
+        accepted: bool = False,
+        modes: Mapping[str, RemediationMode] = MappingProxyType({}),
+    ) -> None:
         self._guard = guard
         self._accepted = accepted
+        self._modes = modes
         self._known: Guard | None = None
 
     def judged(self, body: Mapping[str, Any], spec: BaselineSpec) -> BaselineSpec | Stall:
         """The spec of an object, or why it is not followed."""
+        metadata = body["metadata"]
+        spec = self._with_mode(body, spec)
         if self._accepted:
             return spec
-        metadata = body["metadata"]
         made_s = unix_time(metadata.get("creationTimestamp")) or 0.0
         return unguarded(spec, metadata, made_s, self._known) or spec
+
+    def _with_mode(self, body: Mapping[str, Any], spec: BaselineSpec) -> BaselineSpec:
+        mode = self._modes.get(body["metadata"]["namespace"], self._modes.get("*"))
+        if mode is None or (body["spec"].get("remediation") or {}).get("mode") is not None:
+            return spec
+        return replace(spec, remediation=replace(spec.remediation, mode=mode))
 
     def look(self) -> bool:
         """Look once; whether it is another policy than before. Where the API server cannot be asked, what was seen

@@ -36,6 +36,7 @@ LONG_AFTER_S = POLICY.made_s + TAKES_EFFECT_S + 1
         ("spec.profiling.env", replace(PLAIN, profiling=Profiling(env={"A": "b"}))),
         ("spec.profiling.writableVolumes", replace(PLAIN, profiling=Profiling(writable_volumes=("x",)))),
         ("spec.profiling.priorityClassName", replace(PLAIN, profiling=Profiling(priority_class="x"))),
+        ("spec.profiling.capture.secretRef", replace(PLAIN, profiling=Profiling(capture_secret=SecretRef("payroll")))),
         ("spec.remediation.mode", replace(PLAIN, remediation=Remediation(RemediationMode.PULL_REQUEST))),
         ("spec.remediation.repository", replace(PLAIN, remediation=Remediation(repository="x"))),
         ("spec.remediation.branch", replace(PLAIN, remediation=Remediation(branch="x"))),
@@ -58,6 +59,10 @@ def test_a_field_that_acts_for_its_author_is_guarded(path: str, spec: BaselineSp
     assert guarded_fields(spec) == (path,)
     refused = unguarded(spec, METADATA, LONG_AFTER_S, None)
     assert refused is not None and refused.reason == "Unguarded" and path in refused.message
+
+
+def test_the_secret_of_the_capture_api_that_is_the_default_may_be_written_out() -> None:
+    assert guarded_fields(replace(PLAIN, profiling=Profiling(capture_secret=SecretRef("mfu-capture")))) == ()
 
 
 @pytest.mark.parametrize("made_s", [0.0, LONG_AFTER_S])

@@ -9,6 +9,7 @@ import pytest
 from mfu_operator.api.group import GUARDED_ANNOTATION
 from mfu_operator.api.guarded import Guard
 from mfu_operator.errors import Retry, Stall
+from mfu_operator.model.baseline import RemediationMode
 from mfu_operator.process.authority import Authority
 from mfu_operator.process.fleet import Fleet, News
 
@@ -45,6 +46,29 @@ def test_an_older_object_stalls_and_is_followed_once_it_was_written_under_the_po
     marked["metadata"] |= {"resourceVersion": "8", "annotations": {GUARDED_ANNOTATION: "a-uid"}}
     assert fleet.saw(marked, 1.0) == (member, News.SPEC)
     assert not isinstance(member.spec, Stall)
+
+
+MODES = {"team-a": RemediationMode.DRY_RUN, "*": RemediationMode.OFF}
+
+
+@pytest.mark.parametrize(
+    ("namespace", "written", "followed"),
+    [
+        ("team-a", None, RemediationMode.DRY_RUN),
+        ("team-a", "Off", RemediationMode.OFF),
+        ("team-b", None, RemediationMode.OFF),
+        ("team-b", "DryRun", RemediationMode.DRY_RUN),
+    ],
+)
+def test_a_baseline_that_names_no_mode_has_its_namespaces(
+    namespace: str, written: str | None, followed: RemediationMode
+) -> None:
+    body = deepcopy(dict(BODY))
+    body["metadata"]["namespace"] = namespace
+    body["spec"] |= {"profiling": {}, "remediation": {"mode": written} if written else {}}
+    for accepted in (True, False):
+        member, _ = Fleet(Authority(lambda: None, accepted, MODES).judged).saw(body, 0.0)
+        assert not isinstance(member.spec, Stall) and member.spec.remediation.mode is followed
 
 
 def test_another_word_about_an_object_that_is_not_followed_is_no_other_spec() -> None:

@@ -5,7 +5,7 @@ from copy import deepcopy
 from typing import Any
 
 from mfu_operator.errors import Stall
-from mfu_operator.model.baseline import BaselineSpec
+from mfu_operator.model.baseline import CAPTURE_SECRET, BaselineSpec
 from mfu_operator.profiling.job import KEEP_FINISHED_S, NO_SIDECARS, SAYS_IT_WAS_DISRUPTED, Permit, permitted_priority
 from mfu_operator.profiling.live.request import CaptureRequest, encode
 from mfu_operator.profiling.surgery import ANALYSIS_CONTAINER
@@ -15,7 +15,6 @@ TOKEN_FOLDER = "/var/run/mfu-capture"  # a folder
 TOKEN_FILE = f"{TOKEN_FOLDER}/token"
 TRACES = "/var/lib/mfu"
 TERMINATION_LOG = "/dev/termination-log"
-DEFAULT_SECRET = "mfu-capture"  # the name of a Secret
 PURPOSE_LABEL = "mfu-operator.io/capture"
 """By which a network policy lets the coordinator in at the training pods' port: the value is "coordinator"."""
 
@@ -102,7 +101,7 @@ def live_job(
 
 
 def _pod(spec: BaselineSpec, request: CaptureRequest, image: str, priority: str | None) -> dict[str, Any]:
-    secret = spec.profiling.capture_secret.name if spec.profiling.capture_secret else DEFAULT_SECRET
+    secret = spec.profiling.capture_secret.name if spec.profiling.capture_secret else CAPTURE_SECRET
     pod: dict[str, Any] = {
         "restartPolicy": "Never",
         "automountServiceAccountToken": False,
