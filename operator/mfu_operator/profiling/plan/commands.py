@@ -1,11 +1,13 @@
-"""What a container's command starts: a launcher of ranks, a training program, a daemon that only waits, or neither."""
+"""What a container's command starts: a launcher of ranks, a training program, a server, a daemon that only waits, or
+none of them."""
 
 import re
 import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from mfu_operator.profiling.plan.manifest import Manifest, variables_of, words_at
+from mfu_operator.profiling.plan.manifest import Manifest, text_at, variables_of, words_at
 
 MOST_CHARACTERS = 65_536
 """Of a command that is looked at: more is a program, not a command."""
@@ -15,10 +17,22 @@ LAUNCHERS = ("torchrun", "torch.distributed.run", "torch.distributed.launch", "a
              "composer", "nemo", "xpk")  # fmt: skip
 """Programs that start the ranks of a training run, by the name under which they are called."""
 
+OVER_SSH = ("mpirun", "mpiexec", "horovodrun", "deepspeed")
+"""Those of them that start ranks in other pods, by a daemon that waits there."""
+
 _PER_NODE = re.compile(r"^--?(?:nproc[-_]per[-_]node|npernode|num_gpus|gpus[-_]per[-_]node|ntasks[-_]per[-_]node)$")
 _ALL_DEVICES = ("gpu", "auto", "cuda", "xpu", "npu")
 _TRAINS = re.compile(r"(^|[^a-z])(pre|re|fine)?[-_]?(train|trainer|training|finetune|pretrain|sft|dpo|grpo)([^a-z]|$)")
-_WAITS = re.compile(r"(^|/)(sshd|sleep|tail)( |$)|^ray start\b")
+_SERVES = re.compile(r"(^|[-_./])(serve|server|serving|api_server|tritonserver|inference)(\.py|\.sh)?$")
+"""Programs that answer requests: `vllm serve`, sglang.launch_server, multi-node-serving.sh, tritonserver."""
+
+_SERVER_NAMES = re.compile(r"(^|[-/])(vllm|sglang|triton|tgi|server|serving|inference-sim)(-|$|:)")
+"""Containers and images that answer requests, where no command says what runs."""
+
+_DAEMON = "sshd"
+_IDLE = ("sleep", "tail", _DAEMON)
+_ENDS = (";", "&&", "||", "|", "&")
+_BEFORE_PROGRAM = ("exec", "nohup", "sudo", "env", "time")
 _SHELLS = ("sh", "bash", "ash", "dash", "zsh")
 
 
@@ -31,16 +45,24 @@ class Command:
     @property
     def launcher(self) -> str | None:
         """The launcher of ranks that is called; None without one."""
-        for word in self.words:
-            name = word.rpartition("/")[2]
-            if name in LAUNCHERS:
-                return name
-        return None
+        return next((name for word in self.words if (name := _name(word)) in LAUNCHERS), None)
 
     @property
     def waits(self) -> bool:
         """Whether the command only waits for others: a worker's sshd, a Ray node, a sleep."""
-        return self.launcher is None and _WAITS.search(" ".join(self.words[:3])) is not None
+        last = self._last
+        idle = any(_name(word) in _IDLE for word in last[:1])
+        return self.launcher is None and (idle or last[:2] == ("ray", "start"))
+
+    @property
+    def is_daemon(self) -> bool:
+        """Whether it waits in sshd: what that starts has nothing of the container's environment."""
+        return self.launcher is None and any(_name(word) == _DAEMON for word in self._last[:1])
+
+    @property
+    def serves(self) -> bool:
+        """Whether it starts a program that answers requests, and none that trains."""
+        return self.launcher is None and any(_SERVES.search(name) for name in self._programs())
 
     @property
     def trains(self) -> bool:
@@ -54,6 +76,30 @@ class Command:
         """Whether `mfu_probe run` starts the program."""
         pairs = pairwise(word.rpartition("/")[2] for word in self.words)
         return any(first in ("mfu_probe", "mfu-probe") and second == "run" for first, second in pairs)
+
+    @property
+    def _last(self) -> tuple[str, ...]:
+        """The words of the last simple command."""
+        return next(reversed(tuple(self._simple())), ())
+
+    def _simple(self) -> Iterator[tuple[str, ...]]:
+        """The simple commands of a shell's script, each without what stands before its program."""
+        words: list[str] = []
+        for word in (*self.words, ";"):
+            if word not in _ENDS:
+                if words or word not in _BEFORE_PROGRAM:
+                    words.append(word)
+                continue
+            if words:
+                yield tuple(words)
+            words = []
+
+    def _programs(self) -> Iterator[str]:
+        """What is started: the first two words of each simple command, modules after -m, and files of programs."""
+        for words in self._simple():
+            yield from (word for word in words[:2] if not word.startswith("-"))
+            yield from (second for first, second in pairwise(words) if first == "-m")
+            yield from (word for word in words[2:] if word.endswith((".py", ".sh")))
 
     def option(self, pattern: re.Pattern[str]) -> str | None:
         """The value of the last option whose name matches; None without one."""
@@ -69,6 +115,14 @@ class Command:
 def command_of(container: Manifest) -> Command:
     """The command of a container; without words where its image says it."""
     return Command(tuple(_taken_apart((*words_at(container, "command"), *words_at(container, "args")))))
+
+
+def is_server(container: Manifest) -> bool:
+    """Whether a container answers requests: its command says so, or its name or image where no command does."""
+    if words_at(container, "command") or not all(word.startswith("-") for word in words_at(container, "args")[:1]):
+        return command_of(container).serves
+    names = (text_at(container, "name") or "", (text_at(container, "image") or "").rpartition("/")[2])
+    return any(_SERVER_NAMES.search(name) for name in names)
 
 
 def processes_of(command: Command, container: Manifest, said: int | str | None, gpus: int) -> int | None:
@@ -89,6 +143,11 @@ def processes_of(command: Command, container: Manifest, said: int | str | None, 
     if command.launcher is not None or not command.words or _is_script(command):
         return None
     return 1 if said is None or isinstance(said, str) else said
+
+
+def _name(word: str) -> str:
+    """A program's name without its folder."""
+    return word.rpartition("/")[2]
 
 
 def _is_script(command: Command) -> bool:

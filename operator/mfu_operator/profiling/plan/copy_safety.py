@@ -124,6 +124,8 @@ def _of_command(container: Manifest) -> Iterator[Missing]:
             f"container {text_at(container, 'name')!r} takes its command from its image; write it in the "
             "manifest or in spec.profiling.command",
         )
+    if command.waits:
+        yield Missing("CommandWaits", "the container only waits, and what trains in it is started by others")
     endpoint = command.option(_RENDEZVOUS)
     if endpoint is not None and not _LOCAL.match(endpoint):
         yield Missing(

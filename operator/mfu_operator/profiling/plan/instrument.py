@@ -42,23 +42,21 @@ def target_of(manifest: Manifest) -> Target:
     return Target(text_at(manifest, "apiVersion") or "", text_at(manifest, "kind") or "", name)
 
 
-def instrumented(owners: Mapping[str, Manifest], training: Training, roles: Sequence[Role]) -> tuple[Patch, ...]:
+def instrumented(owners: Mapping[str, Manifest], training: Training) -> tuple[Patch, ...]:
     """The patches by which every role that trains can be captured with mfu_probe.
 
     Args:
         owners: by role's name, the object in which its template stands (a TrainJob's roles stand in its runtime).
         training: the roles and the container that train.
-        roles: every role, because ranks that only wait are started by another one's launcher.
     """
     operations: dict[Target, list[Mapping[str, Any]]] = {}
     for role in training.roles:
         owner = owners.get(role.name)
         if owner is not None:
             operations.setdefault(target_of(owner), []).extend(_of_role(role, training.container_name))
-    if command_of(training.container).waits:
-        for role in roles:
-            if role.name in owners:
-                operations.setdefault(target_of(owners[role.name]), []).extend(_of_launcher(role))
+    for role in training.launchers:
+        if role.name in owners:
+            operations.setdefault(target_of(owners[role.name]), []).extend(_of_launcher(role))
     return tuple(Patch(target, tuple(every)) for target, every in operations.items() if every)
 
 
@@ -68,18 +66,19 @@ def trainer_patch(train_job: Manifest, training: Training) -> Patch | None:
     trainer = mapping_at(train_job, "spec", "trainer")
     if not mappings_or_words(trainer.get("command")):
         return None
-    override = {
-        "targetJobs": [{"name": training.role.name}],
-        "spec": {
-            "volumes": [_volume()],
-            "containers": [{"name": training.container_name, "volumeMounts": [_mount()]}],
-        },
+    names = dict.fromkeys(role.name for role in (*training.roles, *training.launchers))
+    spec = {
+        "volumes": [_volume()],
+        "containers": [{"name": training.container_name, "volumeMounts": [_mount()]}],
     }
+    field = "podSpecOverrides" if "podSpecOverrides" in mapping_at(train_job, "spec") else "podTemplateOverrides"
+    override: dict[str, Any] = {"targetJobs": [{"name": name} for name in names]}
+    override |= spec if field == "podSpecOverrides" else {"spec": spec}
     at = "/spec/trainer"
     operations = [
         {"op": "replace", "path": f"{at}/command", "value": [*RUN, *trainer["command"]]},
         _into_list(trainer, "env", f"{at}/env", [_variable()]),
-        _into_list(mapping_at(train_job, "spec"), "podTemplateOverrides", "/spec/podTemplateOverrides", [override]),
+        _into_list(mapping_at(train_job, "spec"), field, f"/spec/{field}", [override]),
     ]
     return Patch(target_of(train_job), tuple(operations))
 
@@ -113,13 +112,13 @@ def _of_launcher(role: Role) -> list[Mapping[str, Any]]:
     return [
         {
             "op": "replace",
-            "path": f"{_pointer(role.path)}/spec/containers/{index}/command",
-            "value": [*RUN, *each["command"]],
+            "path": f"{_pointer(role.path)}/spec/containers/{index}/{field}",
+            "value": [*RUN, *each[field]],
         }
         for index, each in enumerate(containers_of(role.template))
-        if command_of(each).launcher is not None
-        and not command_of(each).runs_probe
-        and mappings_or_words(each.get("command"))
+        if command_of(each).launcher is not None and not command_of(each).runs_probe
+        for field in ("command", "args")
+        if mappings_or_words(each.get(field)) and (field == "command" or not mappings_or_words(each.get("command")))
     ]
 
 

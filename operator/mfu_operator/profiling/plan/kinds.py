@@ -5,7 +5,7 @@ ray.io, batch.volcano.sh, leaderworkerset.x-k8s.io, sagemaker.amazonaws.com, app
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mfu_operator.profiling.plan.manifest import Manifest, count_at, mapping_at, mappings_at, text_at, value_at
 
@@ -17,7 +17,9 @@ Path = tuple[str | int, ...]
 class Role:
     """The pods of one role: their template, where it stands, and how many the manifest asks for (None: not said).
 
-    `processes_per_pod` is what the kind's own field says about processes, None where it says nothing.
+    `processes_per_pod` is what the kind's own field says about processes, None where it says nothing. `ends`: its pods
+    are done when their work is, as those of a service never are. `holds_ranks`: it starts the ranks of others, and has
+    ranks of its own.
     """
 
     name: str
@@ -25,14 +27,13 @@ class Role:
     path: Path
     pods: int | None
     processes_per_pod: int | str | None = None
+    ends: bool = True
+    holds_ranks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind by its API group: how its pods are found, and its roles.
-
-    `copies` are the roles of which a copy of one pod may stand for the run; those of a launcher's workers may not.
-    """
+    """A kind by its API group: how its pods are found, and its roles."""
 
     group: str
     how: str
@@ -47,7 +48,7 @@ def known_kind(manifest: Manifest) -> Kind | None:
 
 
 def roles_of(manifest: Manifest) -> tuple[Role, ...]:
-    """The roles of an object; of an unknown kind, every pod template that stands in its spec."""
+    """The roles of an object; of an unknown kind those of the objects that its spec wraps, and every pod template."""
     kind = known_kind(manifest)
     return tuple(_anywhere(manifest)) if kind is None else kind.roles(manifest)
 
@@ -58,11 +59,19 @@ def group_of(manifest: Manifest) -> str:
     return group if slash else ""
 
 
-def job_pods(spec: Manifest) -> int:
+def count_or_one(owner: Manifest, field: str) -> int | None:
+    """A number of pods, one where the field is absent; None where it holds a template's placeholder."""
+    return 1 if owner.get(field) is None else count_at(owner, field)
+
+
+def job_pods(spec: Manifest) -> int | None:
     """Pods of a batch/v1 Job at once: its parallelism, and no more than it has completions; one unless it says so."""
-    parallel, completions = count_at(spec, "parallelism"), count_at(spec, "completions")
-    at_once = 1 if parallel is None else parallel
-    return at_once if completions is None else min(at_once, completions)
+    at_once, completions = count_or_one(spec, "parallelism"), count_at(spec, "completions")
+    return at_once if at_once is None or completions is None else min(at_once, completions)
+
+
+def _times(count: int | None, each: int | None) -> int | None:
+    return None if count is None or each is None else count * each
 
 
 def _pod(manifest: Manifest) -> tuple[Role, ...]:
@@ -81,9 +90,10 @@ def _cron_job(manifest: Manifest) -> tuple[Role, ...]:
 
 
 def _replicated(manifest: Manifest) -> tuple[Role, ...]:
-    pods = count_at(manifest, "spec", "replicas")
-    template = mapping_at(manifest, "spec", "template")
-    return (Role(text_at(manifest, "kind") or "", template, ("spec", "template"), 1 if pods is None else pods),)
+    spec = mapping_at(manifest, "spec")
+    template = mapping_at(spec, "template")
+    pods = count_or_one(spec, "replicas")
+    return (Role(text_at(manifest, "kind") or "", template, ("spec", "template"), pods, ends=False),)
 
 
 def job_set_roles(jobs: Sequence[Manifest], at: Path) -> tuple[Role, ...]:
@@ -91,8 +101,7 @@ def job_set_roles(jobs: Sequence[Manifest], at: Path) -> tuple[Role, ...]:
     roles = []
     for index, job in enumerate(jobs):
         spec = mapping_at(job, "template", "spec")
-        replicas = count_at(job, "replicas")
-        pods = (1 if replicas is None else replicas) * job_pods(spec)
+        pods = _times(count_or_one(job, "replicas"), job_pods(spec))
         path: Path = (*at, index, "template", "spec", "template")
         roles.append(Role(text_at(job, "name") or str(index), mapping_at(spec, "template"), path, pods))
     return tuple(roles)
@@ -106,13 +115,13 @@ def _replica_specs(manifest: Manifest) -> tuple[Role, ...]:
     """Kubeflow's v1 kinds: `spec.<framework>ReplicaSpecs`, a mapping by role."""
     spec = mapping_at(manifest, "spec")
     field = next((name for name in spec if str(name).endswith("ReplicaSpecs")), None)
-    said = _said_processes(spec)
+    said, as_worker = _said_processes(spec), spec.get("runLauncherAsWorker") is True
     roles = []
     for name, role in mapping_at(spec, field or "").items():
-        replicas = count_at(role, "replicas")
         path: Path = ("spec", field or "", name, "template")
         processes = said if name != "Launcher" else None
-        roles.append(Role(name, mapping_at(role, "template"), path, 1 if replicas is None else replicas, processes))
+        template, pods = mapping_at(role, "template"), count_or_one(mapping_at(role), "replicas")
+        roles.append(Role(name, template, path, pods, processes, holds_ranks=name == "Launcher" and as_worker))
     return tuple(roles)
 
 
@@ -138,11 +147,10 @@ def _elastic_job(manifest: Manifest) -> tuple[Role, ...]:
 def _hyper_pod(manifest: Manifest) -> tuple[Role, ...]:
     roles = []
     for index, each in enumerate(mappings_at(manifest, "spec", "replicaSpecs")):
-        replicas = count_at(each, "replicas")
         path: Path = ("spec", "replicaSpecs", index, "template")
         said = value_at(manifest, "spec", "nprocPerNode")
         processes = said if isinstance(said, int | str) else None
-        pods = 1 if replicas is None else replicas
+        pods = count_or_one(each, "replicas")
         roles.append(Role(text_at(each, "name") or str(index), mapping_at(each, "template"), path, pods, processes))
     return tuple(roles)
 
@@ -150,9 +158,8 @@ def _hyper_pod(manifest: Manifest) -> tuple[Role, ...]:
 def _volcano(manifest: Manifest) -> tuple[Role, ...]:
     roles = []
     for index, task in enumerate(mappings_at(manifest, "spec", "tasks")):
-        replicas = count_at(task, "replicas")
         path: Path = ("spec", "tasks", index, "template")
-        pods = 1 if replicas is None else replicas
+        pods = count_or_one(task, "replicas")
         roles.append(Role(text_at(task, "name") or str(index), mapping_at(task, "template"), path, pods))
     return tuple(roles)
 
@@ -165,10 +172,9 @@ def _ray_cluster(*at: str) -> Callable[[Manifest], tuple[Role, ...]]:
             found.append(Role("head", head, (*at, "headGroupSpec", "template"), 1))
         for index, group in enumerate(mappings_at(spec, "workerGroupSpecs")):
             replicas = count_at(group, "replicas")
-            if replicas is None:
-                replicas = count_at(group, "minReplicas")
-            hosts = count_at(group, "numOfHosts")
-            pods = None if replicas is None else replicas * (hosts or 1)
+            replicas = count_at(group, "minReplicas") if replicas is None else replicas
+            scaled = spec.get("enableInTreeAutoscaling") is True
+            pods = None if scaled else _times(replicas, count_or_one(group, "numOfHosts"))
             path: Path = (*at, "workerGroupSpecs", index, "template")
             found.append(Role(text_at(group, "groupName") or str(index), mapping_at(group, "template"), path, pods))
         return tuple(found)
@@ -180,14 +186,13 @@ def _leader_worker_set(manifest: Manifest) -> tuple[Role, ...]:
     """Each group has `size` pods, its leader among them; leaders are made like workers unless they have a template."""
     spec = mapping_at(manifest, "spec")
     template = mapping_at(spec, "leaderWorkerTemplate")
-    replicas, size = count_at(spec, "replicas"), count_at(template, "size")
-    groups = 1 if replicas is None else replicas
-    of_group = 1 if size is None else size
+    groups, of_group = count_or_one(spec, "replicas"), count_or_one(template, "size")
     leader = mapping_at(template, "leaderTemplate")
     at: Path = ("spec", "leaderWorkerTemplate")
-    workers = groups * (of_group - 1 if leader else of_group)
-    worker = Role("worker", mapping_at(template, "workerTemplate"), (*at, "workerTemplate"), workers)
-    return (Role("leader", leader, (*at, "leaderTemplate"), groups), worker) if leader else (worker,)
+    beside = None if of_group is None else max(0, of_group - 1 if leader else of_group)
+    pods = _times(groups, beside)
+    worker = Role("worker", mapping_at(template, "workerTemplate"), (*at, "workerTemplate"), pods, ends=False)
+    return (Role("leader", leader, (*at, "leaderTemplate"), groups, ends=False), worker) if leader else (worker,)
 
 
 MOST_DEPTH = 12
@@ -206,6 +211,10 @@ def _gather(value: object, path: Path, found: list[Role]) -> None:
     if len(path) > MOST_DEPTH or len(found) >= MOST_ROLES:
         return
     if isinstance(value, Mapping):
+        wrapped = known_kind(value)
+        if wrapped is not None:
+            found += (replace(role, path=(*path, *role.path)) for role in wrapped.roles(value))
+            return
         if mappings_at(value, "spec", "containers"):
             found.append(Role(_name_on(path), value, path, None))
             return

@@ -59,10 +59,11 @@ def probe_missing(training: Training, template: Manifest, roles: Sequence[Role])
         roles: every role of the workload, to tell a probe that sits in the wrong one.
     """
     container = _same(template, training)
-    serves = _declares_port(container) or command_of(container).runs_probe
-    token = _has_token(container, template)
+    launchers = [each for role in training.launchers for each in containers_of(role.template)]
+    serves = _declares_port(container) or any(command_of(each).runs_probe for each in (container, *launchers))
+    token = any(_has_token(container, template, each) for each in (container, *launchers))
     if serves and token:
-        return _launcher_missing(container, roles)
+        return _launcher_missing(training)
     if serves:
         return Missing(
             "TokenMissing",
@@ -114,12 +115,10 @@ def _same(template: Manifest, training: Training) -> Manifest:
     return next(found, training.container)
 
 
-def _launcher_missing(container: Manifest, roles: Sequence[Role]) -> Missing | None:
+def _launcher_missing(training: Training) -> Missing | None:
     """Ranks that sshd starts have nothing of their container's environment: their launcher must pass it on."""
-    if not command_of(container).waits:
-        return None
-    every = [command_of(each) for role in roles for each in containers_of(role.template)]
-    if any(each.runs_probe or TOKEN_FILE in each.words for each in every if each.launcher is not None):
+    every = [command_of(each) for role in training.launchers for each in containers_of(role.template)]
+    if not training.launchers or any(each.runs_probe or TOKEN_FILE in each.words for each in every):
         return None
     return Missing(
         "LauncherNotInstrumented",
@@ -141,9 +140,10 @@ def _declares_port(container: Manifest) -> bool:
     return any(text_at(port, "name") == PORT for port in mappings_at(container, "ports"))
 
 
-def _has_token(container: Manifest, template: Manifest) -> bool:
-    """A token by the variable itself, or by a file that lies on a mounted Secret or projected volume."""
-    variables = dict(variables_of(container))
+def _has_token(container: Manifest, template: Manifest, telling: Manifest | None = None) -> bool:
+    """A token by the variable itself, or by a file that lies on a mounted Secret or projected volume; the variable is
+    that of another container where a launcher passes it on."""
+    variables = dict(variables_of(telling or container))
     if TOKEN in variables:
         return True
     return _volume_of(variables.get(TOKEN_FILE), container, template, "secret", "projected") is not None

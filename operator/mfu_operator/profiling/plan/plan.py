@@ -30,6 +30,10 @@ _HELPERS = frozenset(
 """Kinds that stand beside a workload and run no pods of their own."""
 
 
+_SERVICES = frozenset({"RayService", "InferenceService", "LLMInferenceService"})
+"""Kinds whose pods answer requests, whatever their containers say."""
+
+
 @dataclass(frozen=True, slots=True)
 class Refused:
     """A row of the ways that is not taken."""
@@ -81,6 +85,8 @@ def plan_of(
     kind = known_kind(workload)
     how = kind.how if kind is not None else "spec.workload.selector, or the owner references of the pods"
     roles, owners, untold = _roles(workload, documents)
+    if text_at(workload, "kind") in _SERVICES:
+        untold = Untold("NoTrainingContainer", f"a {text_at(workload, 'kind')} answers requests and trains nothing")
     found: Training | Untold = untold or training_of(roles, baseline.workload.container if baseline else None)
     if isinstance(found, Untold):
         refused = tuple(Refused(way, recorder, found.reason, found.message) for way, recorder in _ROWS)
@@ -110,7 +116,7 @@ def plan_of(
         because=_because(taken, found, missing[0]),
         refused=tuple(_refused(row, each, refused_copy) for row, each in enumerate(missing) if row != taken),
         copy=made if way == COPY else None,
-        instrument=None if way == LIVE else _instrument(workload, owners, found, roles),
+        instrument=None if way == LIVE else _instrument(workload, owners, found),
         not_copied=refused_copy,
     )
 
@@ -140,8 +146,8 @@ def _workload(documents: Sequence[Manifest], named: tuple[str, str] | None) -> M
 
 
 def roles_of_any(manifest: Manifest) -> bool:
-    """Whether an object runs pods: a TrainJob does by its runtime."""
-    return train_job.is_train_job(manifest) or bool(roles_of(manifest))
+    """Whether an object runs pods: of a known kind, or with a pod template in it."""
+    return known_kind(manifest) is not None or bool(roles_of(manifest))
 
 
 def _generated(manifest: Manifest) -> str | None:
@@ -220,14 +226,12 @@ def _because(row: int | None, training: Training, missing: Missing | None) -> st
     return missing.message if missing is not None else ""
 
 
-def _instrument(
-    workload: Manifest, owners: Mapping[str, Manifest], training: Training, roles: Sequence[Role]
-) -> tuple[Patch, ...]:
+def _instrument(workload: Manifest, owners: Mapping[str, Manifest], training: Training) -> tuple[Patch, ...]:
     if train_job.is_train_job(workload):
         own = trainer_patch(workload, training)
         if own is not None:
             return (own,)
-    return instrumented(owners, training, roles)
+    return instrumented(owners, training)
 
 
 def encode(plan: Plan) -> dict[str, Any]:

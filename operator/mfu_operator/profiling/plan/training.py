@@ -2,10 +2,10 @@
 position."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from mfu_operator.profiling.plan.commands import command_of, processes_of
+from mfu_operator.profiling.plan.commands import OVER_SSH, command_of, is_server, processes_of
 from mfu_operator.profiling.plan.kinds import Role
 from mfu_operator.profiling.plan.manifest import Manifest, containers_of, count_at, mapping_at, mappings_at, text_at
 
@@ -19,6 +19,10 @@ _NAMES = ("pytorch", "tensorflow", "mpi", "jax", "xgboost", "paddle", "node", "t
           "ray-worker", "learner")  # fmt: skip
 """Names that the kinds' own controllers require of the container that trains, and those that people give it."""
 
+_NAME_IT = "name the container that trains in spec.workload.container"
+_ROLE_NAMES = re.compile(r"(^|[-_])(workers?|trainers?|train|training|nodes?|learners?)([-_]|$)")
+"""Names that people give to roles that train."""
+
 _SIDE_ROLES = re.compile(
     r"(^|[-_])(eval|evaluator|evaluation|infer|inference|serve|server|rollout|sampler|actor|generate|generator|data"
     r"|dataset|model|init|initializer|prep|prepare|download|downloader|export|monitor|tensorboard|ps|scheduler|driver"
@@ -29,6 +33,8 @@ _SIDE_ROLES = re.compile(
 @dataclass(frozen=True, slots=True)
 class Training:
     """The pods that train. `roles` are all roles that do, the one named first; `pods` is None where it is not said.
+    `launchers` are roles that start the ranks in the others' pods, by a daemon that hands them nothing of their
+    container's environment.
 
     `gpus_per_pod` counts accelerators of any make, and claims of a resource claim as one each.
     """
@@ -40,6 +46,7 @@ class Training:
     processes_per_pod: int | None
     gpus_per_pod: int
     because: str
+    launchers: tuple[Role, ...] = ()
 
     @property
     def container_name(self) -> str:
@@ -72,13 +79,53 @@ def training_of(roles: Sequence[Role], container: str | None = None) -> Training
     """
     present = [role for role in roles if containers_of(role.template)]
     if not present:
-        return Untold("NoPodTemplate", "the manifest has no pod template with containers")
+        return Untold(
+            "NoPodTemplate",
+            "the manifest has no pod template with containers: where it runs on pods of another object (a RayJob on a "
+            "RayCluster), name that one as the workload",
+        )
+    found = _found(present, container)
+    return found if isinstance(found, Untold) else _with_launchers(found, _launchers(found, present))
+
+
+def _found(roles: Sequence[Role], container: str | None) -> Training | Untold:
     if container is not None:
-        return _named(present, container)
-    asking = [role for role in present if any(accelerators(each) for each in containers_of(role.template))]
-    if asking:
-        return _by_accelerator(asking)
-    return _by_words(present)
+        return _named(roles, container)
+    asking = [role for role in roles if any(accelerators(each) for each in containers_of(role.template))]
+    if asking and all(role.holds_ranks for role in asking):
+        asking = []  # the launcher's own ranks; those of its workers are more
+    training = [role for role in asking if not _serves(role)]
+    if asking and not training:
+        names = ", ".join(role.name for role in asking)
+        return Untold("NoTrainingContainer", f"what asks for accelerators answers requests ({names}); {_NAME_IT}")
+    return _by_accelerator(training) if training else _by_words(roles)
+
+
+def _launchers(training: Training, roles: Sequence[Role]) -> tuple[Role, ...]:
+    """The roles whose command starts the ranks in this one's pods."""
+    starting = tuple(role for role in roles if _starts_elsewhere(role))
+    daemon = command_of(training.container)
+    waits = daemon.is_daemon or (not daemon.words and training.role.name == "Worker")
+    return starting if waits else ()
+
+
+def _with_launchers(training: Training, launchers: tuple[Role, ...]) -> Training:
+    """A launcher that holds ranks of its own trains as well."""
+    beside = [role for role in launchers if role.holds_ranks and role not in training.roles]
+    counts = [training.pods, *(role.pods for role in beside)]
+    pods = None if None in counts else sum(count or 0 for count in counts)
+    return replace(training, launchers=launchers, roles=(*training.roles, *beside), pods=pods)
+
+
+def _starts_elsewhere(role: Role) -> bool:
+    return any(command_of(each).launcher in OVER_SSH for each in containers_of(role.template))
+
+
+def _serves(role: Role) -> bool:
+    """Whether what asks for accelerators, or else everything, answers requests."""
+    every = containers_of(role.template)
+    asking = [each for each in every if accelerators(each)] or list(every)
+    return all(is_server(each) for each in asking)
 
 
 def _named(roles: Sequence[Role], name: str) -> Training | Untold:
@@ -115,19 +162,18 @@ def _by_accelerator(roles: Sequence[Role]) -> Training | Untold:
 
 def _by_words(roles: Sequence[Role]) -> Training | Untold:
     """Without accelerators: a launcher's workers, what a command says, what a name says, the only container."""
-    workers = [role for role in roles if role.name == "Worker"]
-    if workers and any(role.name == "Launcher" for role in roles):
-        return _of_launcher(workers[0])
-    every = [(role, each) for role in roles for each in containers_of(role.template)]
-    saying = [(role, each) for role, each in every if command_of(each).trains]
-    named = [(role, each) for role, each in every if text_at(each, "name") in _NAMES]
-    candidates = saying or named or (every if len(every) == 1 else [])
+    workers = _started(roles)
+    if workers is not None:
+        return _of_launcher(workers)
+    every = [(role, each) for role in roles for each in containers_of(role.template) if not is_server(each)]
+    candidates = next((found for found in _told_apart(every, roles) if found), ())
     if not candidates:
-        names = ", ".join(f"{role.name}/{text_at(each, 'name')}" for role, each in every)
+        names = ", ".join(
+            f"{role.name}/{text_at(each, 'name')}" for role in roles for each in containers_of(role.template)
+        )
         return Untold(
             "NoTrainingContainer",
-            f"no container of {names} asks for an accelerator, calls a launcher or is named for training; "
-            "name the one that trains in spec.workload.container",
+            f"no container of {names} asks for an accelerator, calls a launcher or is named for training; {_NAME_IT}",
         )
     chosen = _chosen_role([role for role, _ in candidates])
     if isinstance(chosen, Untold):
@@ -139,6 +185,32 @@ def _by_words(roles: Sequence[Role]) -> Training | Untold:
         )
     alike = [role for role, _ in candidates if not _SIDE_ROLES.search(role.name.lower())] or [chosen]
     return _training(chosen, alike, container, f"no container asks for an accelerator; {_said_by(container, every)}")
+
+
+def _started(roles: Sequence[Role]) -> Role | None:
+    """The role whose pods another role's launcher starts the ranks in: an MPIJob's workers, or what waits in sshd."""
+    others = [role for role in roles if not _starts_elsewhere(role)]
+    if len(others) == len(roles):
+        return None
+    waiting = [role for role in others if any(command_of(each).is_daemon for each in containers_of(role.template))]
+    return next((role for role in (*waiting, *others) if role in waiting or role.name == "Worker"), None)
+
+
+def _told_apart(
+    every: Sequence[tuple[Role, Manifest]], roles: Sequence[Role]
+) -> Iterator[Sequence[tuple[Role, Manifest]]]:
+    """Roles and containers that may train, by what tells most first."""
+    yield [(role, each) for role, each in every if command_of(each).trains]
+    yield [(role, each) for role, each in every if text_at(each, "name") in _NAMES]
+    yield [
+        (role, each) for role, each in every if role.ends and _is_named(role) and len(containers_of(role.template)) == 1
+    ]
+    yield every if len(every) == 1 and roles[0].ends else ()
+
+
+def _is_named(role: Role) -> bool:
+    name = role.name.lower()
+    return _ROLE_NAMES.search(name) is not None and not _SIDE_ROLES.search(name)
 
 
 def _of_launcher(workers: Role) -> Training | Untold:
@@ -157,7 +229,9 @@ def _said_by(container: Manifest, every: Sequence[tuple[Role, Manifest]]) -> str
     if command.trains:
         return "its command names a training program"
     name = text_at(container, "name")
-    return "it is the only container" if len(every) == 1 else f"container {name!r} is named as one that trains"
+    if len(every) == 1:
+        return "it is the only container"
+    return f"container {name!r}, or its role, is named as one that trains"
 
 
 def _chosen_role(roles: Sequence[Role]) -> Role | Untold:

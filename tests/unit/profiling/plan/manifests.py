@@ -1,6 +1,7 @@
 """Manifests for the tests of plans, in the shapes that their kinds' own documentation shows."""
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from typing import Any
 
 GPUS = {"limits": {"nvidia.com/gpu": 8}}
@@ -25,6 +26,23 @@ def job(pod: Mapping[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
         "metadata": {"name": "gpt"},
         "spec": {"template": pod or template(container("train")), **spec},
     }
+
+
+def applied(document: dict[str, Any], operations: list[Mapping[str, Any]]) -> dict[str, Any]:
+    """RFC 6902 for the operations in use: add (into mappings and at the end of lists) and replace."""
+    document = deepcopy(document)
+    for each in operations:
+        *parents, last = [part.replace("~1", "/").replace("~0", "~") for part in each["path"].split("/")[1:]]
+        owner: Any = document
+        for part in parents:
+            owner = owner[int(part)] if isinstance(owner, list) else owner[part]
+        if isinstance(owner, list):
+            assert last == "-"
+            owner.append(each["value"])
+        else:
+            assert each["op"] == "add" or last in owner
+            owner[last] = each["value"]
+    return document
 
 
 def made(api_version: str, kind: str, spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """The way by which a workload is captured: which half is missing, what a copy may not touch, what to add."""
 
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ from hypothesis import strategies as st
 
 from mfu_operator.errors import Unreadable
 from mfu_operator.profiling.plan import encode, plan_of
-from tests.unit.profiling.plan.manifests import ROLES, RUNTIME, TRAIN_JOB, container, job, template
+from tests.unit.profiling.plan.manifests import ROLES, RUNTIME, TRAIN_JOB, applied, container, job, template
 
 TOKEN = {"name": "MFU_PROBE_TOKEN_FILE", "value": "/run/mfu/token"}
 TOKEN_MOUNT = {"name": "token", "mountPath": "/run/mfu"}
@@ -200,23 +199,6 @@ def test_fewer_pods_than_declared_are_not_copied() -> None:
 def test_what_a_webhook_added_to_the_running_pod_counts() -> None:
     pods = [running("a", ports=[PORT], env=[{"name": "MFU_PROBE_TOKEN", "value": "x"}])]
     assert plan(job(), pods=pods)["way"] == "Live"
-
-
-def applied(document: dict[str, Any], operations: list[Mapping[str, Any]]) -> dict[str, Any]:
-    """RFC 6902 for the operations in use: add (into mappings and at the end of lists) and replace."""
-    document = deepcopy(document)
-    for each in operations:
-        *parents, last = [part.replace("~1", "/").replace("~0", "~") for part in each["path"].split("/")[1:]]
-        owner: Any = document
-        for part in parents:
-            owner = owner[int(part)] if isinstance(owner, list) else owner[part]
-        if isinstance(owner, list):
-            assert last == "-"
-            owner.append(each["value"])
-        else:
-            assert each["op"] == "add" or last in owner
-            owner[last] = each["value"]
-    return document
 
 
 @pytest.mark.parametrize("manifest", [row[1] for row in ROLES], ids=[row[0] for row in ROLES])
