@@ -32,7 +32,7 @@ _SERVER_NAMES = re.compile(r"(^|[-/])(vllm|sglang|triton|tgi|server|serving|infe
 _DAEMON = "sshd"
 _IDLE = ("sleep", "tail", _DAEMON)
 _ENDS = (";", "&&", "||", "|", "&")
-_BEFORE_PROGRAM = ("exec", "nohup", "sudo", "env", "time")
+_BEFORE_PROGRAM = ("exec", "nohup", "sudo", "env", "time", "do", "then", "else", "if", "while", "until", "!", "{", "(")
 _SHELLS = ("sh", "bash", "ash", "dash", "zsh")
 
 
@@ -80,9 +80,9 @@ class Command:
     @property
     def _last(self) -> tuple[str, ...]:
         """The words of the last simple command."""
-        return next(reversed(tuple(self._simple())), ())
+        return next(reversed(tuple(self.simple_commands())), ())
 
-    def _simple(self) -> Iterator[tuple[str, ...]]:
+    def simple_commands(self) -> Iterator[tuple[str, ...]]:
         """The simple commands of a shell's script, each without what stands before its program."""
         words: list[str] = []
         for word in (*self.words, ";"):
@@ -96,7 +96,7 @@ class Command:
 
     def _programs(self) -> Iterator[str]:
         """What is started: the first two words of each simple command, modules after -m, and files of programs."""
-        for words in self._simple():
+        for words in self.simple_commands():
             yield from (word for word in words[:2] if not word.startswith("-"))
             yield from (second for first, second in pairwise(words) if first == "-m")
             yield from (word for word in words[2:] if word.endswith((".py", ".sh")))

@@ -1,61 +1,21 @@
 """What a copy of a pod changes so that it writes nowhere and speaks to nobody that the live run does.
 
-The tables are what a platform team extends: a tracker, a switch or an address that is not here is not changed.
+What is changed stands in `copied.yaml`, which a platform team extends.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from mfu_operator.profiling.plan.copy_safety import converted_host_path
+from mfu_operator.profiling.plan.copy_table import table
 from mfu_operator.profiling.plan.manifest import Manifest, mappings_at, text_at, variables_of
 
 PRIVATE = "/mfu/tmp"
 """A folder of the profiling pod's own: what the copy saves goes there and away with it."""
-
-TRACKERS: Mapping[str, tuple[str, str]] = {
-    "WANDB_MODE": ("disabled", "Weights & Biases"),
-    "MLFLOW_TRACKING_URI": (f"file:{PRIVATE}/mlflow", "MLflow"),
-    "COMET_START_ONLINE": ("false", "Comet"),
-    "NEPTUNE_MODE": ("debug", "Neptune"),
-    "CLEARML_OFFLINE_MODE": ("1", "ClearML"),
-    "DISABLE_MLFLOW_INTEGRATION": ("TRUE", "the Trainer's MLflow callback"),
-}
-"""Variables that keep a tracker from recording the copy as a run, as each tracker's own documentation names them."""
-
-RUN_IDENTITY = frozenset(
-    {
-        "WANDB_RUN_ID", "WANDB_RESUME", "WANDB_API_KEY", "MLFLOW_RUN_ID", "MLFLOW_TRACKING_TOKEN",
-        "MLFLOW_TRACKING_PASSWORD", "NEPTUNE_CUSTOM_RUN_ID", "NEPTUNE_API_TOKEN", "COMET_EXPERIMENT_KEY",
-        "COMET_API_KEY", "CLEARML_TASK_ID",
-    }
-)  # fmt: skip
-"""Variables by which a copy would write into the live run's record: removed."""
-
-RENDEZVOUS: Mapping[str, str] = {
-    "MASTER_ADDR": "127.0.0.1",
-    "PET_MASTER_ADDR": "127.0.0.1",
-    "PET_RDZV_ENDPOINT": "127.0.0.1:29400",
-    "JAX_COORDINATOR_ADDRESS": "127.0.0.1:29500",
-    "COORDINATOR_ADDRESS": "127.0.0.1:29500",
-    "PET_NODE_RANK": "0",
-    "NODE_RANK": "0",
-}
-"""Where ranks meet: within the copy. Only those that the container declares are set."""
-
-_SAVE_WORDS = (
-    r"save|save[-_](?:dir|path|folder)|output[-_](?:dir|path|folder)|checkpoint[-_](?:dir|path|folder)|ckpt[-_](?:dir|path)"
-    r"|default[-_]root[-_]dir|log[-_]?dir|tensorboard[-_](?:dir|log[-_]?dir)|logging[-_]dir|wandb[-_]save[-_]dir"
-)
-_RESUME_WORDS = (
-    r"resume|auto[-_]resume|resume[-_]from(?:[-_]checkpoint)?|resume[-_]path|load|load[-_](?:dir|checkpoint)"
-)
-_SAVES = re.compile(rf"(?:--?|\+{{0,2}}(?:[\w]+\.)*)(?:{_SAVE_WORDS})")
-_RESUMES = re.compile(rf"(?:--?|\+{{0,2}}(?:[\w]+\.)*)(?:{_RESUME_WORDS})")
-_SAVE_VARIABLE = re.compile(r"(CHECKPOINT|CKPT|SAVE|OUTPUT)_?(DIR|PATH|FOLDER|URI|URL|BUCKET)?$")
-_IN_SCRIPT = re.compile(rf"(?P<key>--?(?:{_SAVE_WORDS}))(?P<by>[ =]+)(?P<value>[^\s'\"\\;&|]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,16 +71,22 @@ def _change_container(container: dict[str, Any], changes: list[Change]) -> None:
         after = _variable_after(name, declared)
         if after is KEEP:
             continue
-        why = _why(name)
-        before = None if name in RUN_IDENTITY else declared[name]
-        changes.append(Change(f"{at}.env[{name}]", before or "set", after, why))
+        before = None if name in table().identity else declared[name]
+        changes.append(Change(f"{at}.env[{name}]", before or "set", after, _why(name)))
         if after is not None:
             kept.append({"name": name, "value": after})
-    for name, (value, tracker) in TRACKERS.items():
+    for name, value in _always_set(container):
         if name not in declared:
-            changes.append(Change(f"{at}.env[{name}]", None, value, f"{tracker} would record the copy as a run"))
+            changes.append(Change(f"{at}.env[{name}]", None, value, _why(name)))
             kept.append({"name": name, "value": value})
     container["env"] = kept
+
+
+def _always_set(container: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Variables that every copy has; those of ranks too where others come from a ConfigMap or a Secret unseen."""
+    yield from ((name, value) for name, (value, _) in table().trackers.items())
+    if mappings_at(container, "envFrom"):
+        yield from table().rendezvous.items()
 
 
 KEEP = "\0keep"
@@ -128,23 +94,24 @@ KEEP = "\0keep"
 
 
 def _variable_after(name: str, declared: Mapping[str, str | None]) -> str | None:
-    if name in RUN_IDENTITY:
+    known = table()
+    if name in known.identity:
         return None
-    if name in TRACKERS:
-        return TRACKERS[name][0]
-    if name in RENDEZVOUS:
-        return RENDEZVOUS[name]
+    if name in known.trackers:
+        return known.trackers[name][0]
+    if name in known.rendezvous:
+        return known.rendezvous[name]
     value = declared.get(name)
-    saves = _SAVE_VARIABLE.search(name) is not None and value is not None and ("/" in value or "://" in value)
-    return f"{PRIVATE}/saved" if saves else KEEP
+    return f"{PRIVATE}/saved" if value is not None and "/" in value and known.is_save_variable(name) else KEEP
 
 
 def _why(name: str) -> str:
-    if name in RUN_IDENTITY:
+    known = table()
+    if name in known.identity:
         return "a copy would write into the live run's record"
-    if name in TRACKERS:
-        return f"{TRACKERS[name][1]} would record the copy as a run"
-    if name in RENDEZVOUS:
+    if name in known.trackers:
+        return f"{known.trackers[name][1]} would record the copy as a run"
+    if name in known.rendezvous:
         return "a copy would meet the live run's ranks"
     return "a copy would write over the live run's checkpoints"
 
@@ -170,11 +137,11 @@ def _words(words: list[Any], field: str, changes: list[Change]) -> list[Any]:
 def _word(text: str, follows: str | None, field: str, changes: list[Change]) -> tuple[list[str], bool]:
     name, equals, value = text.partition("=")
     taken = follows if follows is not None and not follows.startswith("-") else None
-    if _RESUMES.fullmatch(name) and (equals or name.startswith("-")):
+    if table().resumes_from(name) and (equals or name.startswith("-")):
         said = text if equals or taken is None else f"{text} {taken}"
-        changes.append(Change(field, said, None, "a copy begins anew: it would read or overwrite the live run's state"))
+        changes.append(Change(field, said, None, "a copy begins anew, and publishes nothing"))
         return [], not equals and taken is not None
-    if not _SAVES.fullmatch(name) or not (equals or (name.startswith("-") and taken is not None)):
+    if not table().is_saved_to(name) or not (equals or (name.startswith("-") and taken is not None)):
         return [text], False
     before = value if equals else taken
     said = f"{name}{equals or ' '}{PRIVATE}/saved"
@@ -188,9 +155,26 @@ def _script(text: str, field: str, changes: list[Change]) -> str:
     """A shell's script with the values of its save switches changed, everything else byte for byte."""
 
     def moved(match: re.Match[str]) -> str:
+        if match["key"].lstrip("-+").replace("-", "_") in table().reads:
+            return match[0]
         after = f"{match['key']}{match['by']}{PRIVATE}/saved"
         changes.append(Change(field, match[0], after, "a copy would write over the live run's files"))
         return after
 
-    replace: Callable[[re.Match[str]], str] = moved
-    return _IN_SCRIPT.sub(replace, text)
+    def unpublished(match: re.Match[str]) -> str:
+        changes.append(Change(field, match[0].strip(), None, "a copy publishes nothing"))
+        return " "
+
+    return _PUBLISHES.sub(unpublished, _saves_in_script().sub(moved, text))
+
+
+_PUBLISHES = re.compile(r"\s--push[-_]to[-_]hub(?:[= ](?:true|True|1))?(?=\s|$)")
+
+
+@cache
+def _saves_in_script() -> re.Pattern[str]:
+    """An option with its value, or Hydra's key=value."""
+    names = "|".join(sorted((re.escape(each).replace("_", "[-_]") for each in table().saves), key=len, reverse=True))
+    section = r"(?:[A-Za-z_]\w{0,40}\.){0,6}"
+    option, key = rf"--?{section}(?:{names})", rf"\+{{0,2}}{section}(?:{names})(?==)"
+    return re.compile(rf"(?<![^\s'\"])(?P<key>{option}|{key})(?P<by>[ =]+)(?P<value>[^\s'\"\\;&|]+)")

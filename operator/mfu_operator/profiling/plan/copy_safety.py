@@ -3,16 +3,20 @@ world, refused by name."""
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 
-from mfu_operator.profiling.plan.commands import command_of
+from mfu_operator.profiling.plan.commands import Command, command_of
+from mfu_operator.profiling.plan.copy_table import is_remote, table, uploads_in
 from mfu_operator.profiling.plan.live import Missing
 from mfu_operator.profiling.plan.manifest import (
     Manifest,
     containers_of,
     mapping_at,
     mappings_at,
+    sidecars_of,
     text_at,
     value_at,
+    variables_of,
     words_at,
 )
 from mfu_operator.profiling.plan.training import Training
@@ -59,6 +63,10 @@ def _refusals(training: Training, template: Manifest, workload: Manifest, runnin
         yield from _of_privilege(container)
     yield from _of_volumes(spec)
     yield from _of_command(training.container)
+    for container in (*containers_of(template), *mappings_at(spec, "initContainers")):
+        yield from _of_uploads(container)
+    for container in (*containers_of(template), *sidecars_of(template)):
+        yield from _of_storage(container)
 
 
 def _of_pods(training: Training, running: int | None) -> Iterator[Missing]:
@@ -131,3 +139,50 @@ def _of_command(container: Manifest) -> Iterator[Missing]:
         yield Missing(
             "RendezvousEndpoint", f"the command meets other ranks at {endpoint}: a copy would join the live run"
         )
+
+
+def _of_uploads(container: Manifest) -> Iterator[Missing]:
+    for command in command_of(container).simple_commands():
+        if uploads_in(command):
+            told = f"container {text_at(container, 'name')!r} writes to a storage or another machine ({command[0]})"
+            yield Missing("UploadsResults", f"{told}: a copy would do it as well")
+            return
+
+
+def _of_storage(container: Manifest) -> Iterator[Missing]:
+    """Addresses of storages that are not known to be only read, and what lets the program write to one."""
+    name, variables = text_at(container, "name"), dict(variables_of(container))
+    found = [each for each in variables if each in table().credentials]
+    if found:
+        told = f"container {name!r} has {found[0]}, so a copy could write where the live run saves"
+        yield Missing("StorageCredentials", f"{told}, by what the program's own files say")
+    named = [*((key, value) for key, value in variables.items() if value), *_options(command_of(container))]
+    unknown = [key for key, value in named if is_remote(value) and not _is_settled(key)]
+    if unknown:
+        yield Missing(
+            "RemoteAddress",
+            f"container {name!r} addresses a storage by {unknown[0] or 'an argument without a name'}, and nothing says "
+            "that it is only read",
+        )
+
+
+def _is_settled(name: str) -> bool:
+    """Whether what a name addresses is only read, or is changed in a copy."""
+    known = table()
+    return bool(name) and (known.is_save_variable(name) or known.resumes_from(name) or known.is_read(name))
+
+
+def _options(command: Command) -> Iterator[tuple[str, str]]:
+    """Options and keys with their values; an empty name where a value stands alone."""
+    before = ""
+    fetches = table().uploads
+    own = (each for each in command.simple_commands() if each[0].rpartition("/")[2] not in fetches)
+    for word in chain.from_iterable(own):
+        name, equals, value = word.partition("=")
+        if equals and not is_remote(name):
+            yield name, value
+            before = ""
+            continue
+        if not word.startswith("-"):
+            yield before, word
+        before = word if word.startswith("-") else ""
