@@ -68,8 +68,8 @@ def _tags(node: Node | None, wanted: str, digest: str, text: str) -> Iterator[Ed
         yield from _tags(item, wanted, digest, text)
     if not isinstance(node, MappingNode):
         return
-    fields = {key.value: value for key, value in node.value}
-    for value in fields.values():
+    fields = {key.value: value for key, value in node.value if isinstance(key, ScalarNode)}
+    for _, value in node.value:
         yield from _tags(value, wanted, digest, text)
     named = fields.get("repository", fields.get("name"))
     meant = named is None or (isinstance(named, ScalarNode) and wanted.endswith(parse(named.value).name))
@@ -98,7 +98,7 @@ def _edits(node: Node | None, wanted: str, digest: str, text: str) -> Iterator[E
 def _kustomize(entry: Any, wanted: str, digest: str, text: str) -> Iterator[Edit]:
     if not isinstance(entry, MappingNode):
         return
-    fields = {key.value: (key, value) for key, value in entry.value}
+    fields = {key.value: (key, value) for key, value in entry.value if isinstance(key, ScalarNode)}
     named = fields.get("newName") or fields.get("name")
     if named is None or parse(str(named[1].value)).full_name != wanted:
         return

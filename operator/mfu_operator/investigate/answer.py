@@ -14,7 +14,7 @@ from mfu_operator.gitops.blame.verdicts import judge
 from mfu_operator.gitops.sources import applications
 from mfu_operator.gitops.sources.plan import Engine, Part, Plan, settings_changed
 from mfu_operator.gitops.sources.tree import NotRenderable, clean
-from mfu_operator.investigate.compare import Comparison, release_of, window, with_release
+from mfu_operator.investigate.compare import Comparison, release_of, unfolded, window, with_release
 from mfu_operator.investigate.fetching import fetch
 from mfu_operator.investigate.propose import Offer, propose
 from mfu_operator.investigate.request import Request
@@ -98,6 +98,10 @@ def _plan(request: Request) -> tuple[Plan, str]:
 def _investigated(request: Request, opened: list[Opened], plan: Plan, why_not: str) -> Investigated:
     main = next(each for each in opened if each.main)
     comparison = _comparison(request, opened, plan.at(request.bad, main.bad), plan.at(request.good, main.good))
+    inner = unfolded(comparison)
+    if inner is not None:
+        plan = inner
+        comparison = _comparison(request, opened, plan.at(request.bad, main.bad), plan.at(request.good, main.good))
     release = release_of(comparison)
     if release:
         plan = with_release(comparison.renderer.plan, release)

@@ -12,7 +12,8 @@ from mfu_operator.gitops.rendered.difference import Difference, differences
 from mfu_operator.gitops.rendered.fields import TooManyLeaves
 from mfu_operator.gitops.rendered.objects import Thing
 from mfu_operator.gitops.rendered.workload import Delivered, Wanted, delivered, find, find_renamed, has_pods
-from mfu_operator.gitops.sources.plan import settings_changed
+from mfu_operator.gitops.sources.nested import is_holder, without
+from mfu_operator.gitops.sources.plan import Plan, settings_changed
 from mfu_operator.gitops.sources.tree import Entry, NotRenderable, Tree
 from mfu_operator.investigate.request import Request
 from mfu_operator.investigate.sources import Opened
@@ -59,6 +60,10 @@ class Comparison:
         except TooManyLeaves as error:
             raise NotRenderable(str(error)) from error
 
+    def assumed(self) -> set[str]:
+        """What is taken as it is now, because nothing says how it was."""
+        return {*self.renderer.assumed, *(each for part in self.renderer.plan.parts for each in part.assumed)}
+
     def secret_key(self) -> bytes:
         """Keys the hashes of Secrets: of this question alone, and the same when it is asked again."""
         return hashlib.sha256("\0".join(f"{each.good} {each.bad}" for each in self.opened).encode()).digest()
@@ -66,7 +71,7 @@ class Comparison:
     def _delivered(self, things: Sequence[Thing]) -> Delivered:
         workload = find(things, self.request.wanted) or find_renamed(things, self.request.wanted)
         if workload is None:
-            raise NotRenderable(_not_found(self.request.wanted, things))
+            raise NotRenderable(_not_found(self.request.wanted, things, self.renderer.unrendered))
         return self.of(workload, things, ours=True)
 
     def _without(self, found: Delivered) -> Delivered:
@@ -117,6 +122,7 @@ def window(comparison: Comparison) -> Window:
     if several:
         steps.sort(key=lambda step: (-step.commit.time_s, order[id(step)]))
     missing = {f"{name} is not among the rendered objects" for side in sides if side for name in side.missing}
+    missing |= {f"how {name} was at good: it is taken as it is now" for name in comparison.assumed()}
     told = [f"{name}: {key}" for name, key in sorted(comparison.left_out)]
     moved, alike = _digests(comparison.request, good, bad)
     why_not, absent = why_not or _history(comparison), tuple(sorted(missing))
@@ -204,10 +210,33 @@ def _with(trees: Sequence[Tree], number: int, tree: Tree) -> Trees:
     return (*trees[:number], tree, *trees[number + 1 :])
 
 
-def _not_found(wanted: Wanted, things: Sequence[Thing]) -> str:
+def _not_found(wanted: Wanted, things: Sequence[Thing], unrendered: Mapping[str, str]) -> str:
     named = [str(thing) for thing in things if has_pods(thing)]
     listed = ", ".join(named[:5]) or "none that makes pods"
-    return f"{wanted} is not among the {len(things)} rendered objects ({listed})"
+    why = "; ".join(f"{name} could not be rendered: {why}" for name, why in list(unrendered.items())[:3])
+    return f"{wanted} is not among the {len(things)} rendered objects ({listed})" + (f"; {why}" if why else "")
+
+
+def unfolded(comparison: Comparison) -> Plan | None:
+    """The plan in which rendered objects of the delivery tool are rendered in their turn; None where none need be.
+
+    They are where the workload is not among what is rendered at once, or where one of them is what was given as it is
+    now: Git says how it was at each revision.
+    """
+    plan = comparison.renderer.plan
+    names: dict[str, None] = {}
+    holders, found = False, True
+    for side in (0, 1):
+        trees = tuple(each.trees[side] for each in comparison.opened)
+        try:
+            things = comparison.things(trees)
+        except NotRenderable:
+            continue
+        held = comparison.renderer.holders(trees)
+        names |= dict.fromkeys(part.held for part in plan.parts if part.held in held)
+        holders = holders or any(map(is_holder, things))
+        found = found and find(things, comparison.request.wanted) is not None
+    return without(plan, tuple(names)) if names or (holders and not found) else None
 
 
 def release_of(comparison: Comparison) -> str | None:

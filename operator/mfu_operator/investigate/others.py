@@ -42,7 +42,7 @@ def also_changed(comparison: Comparison, number: int, head: Trees, after: Trees)
         head: the sources' trees before.
         after: the same after.
     """
-    own = [part.path for part in comparison.renderer.plan.parts if part.source == number]
+    own = [part.path for part in comparison.renderer.parts(head) if part.source == number]
     wanted = find(comparison.things(head), comparison.request.wanted)
     ours = str(wanted) if wanted is not None else ""
     found = [("", each) for each in _between(comparison, comparison.things(head), comparison.things(after), ours)]
@@ -88,7 +88,7 @@ def _roots(
         if folder not in inner and folder not in own and files & set(changed) and taken < MAX_ROOTS:
             taken += 1
             yield Part(path=folder, engine=Engine.KUSTOMIZE)
-    ours = [part for part in comparison.renderer.plan.parts if part.source == number]
+    ours = [part for part in comparison.renderer.parts(head) if part.source == number]
     read = frozenset[str]().union(
         *reached.values(), *(comparison.renderer.files(part, trees) for part in ours for trees in (head, after))
     )

@@ -96,16 +96,19 @@ class Desk:
 
     def _beside(self, files: Files) -> tuple[str, ...]:
         """Configuration that the workload does not read, and that the proposal changes."""
-        parts = self.comparison.renderer.plan.parts
+        parts = self.comparison.renderer.parts(self.trees)
         read = {path for part in parts if part.source == self.number
                 for path in self.comparison.renderer.files(part, self.trees)}  # fmt: skip
         read |= {path for part in parts for path in self._lent(part.helm.value_files)}
+        read |= {path for source, path in self.comparison.renderer.consulted if source == self.number}
         return tuple(path for path in files if path not in read and not path.endswith(_DOCUMENTS)
                      and not path.startswith("."))  # fmt: skip
 
     def _lent(self, value_files: Sequence[str]) -> Iterator[str]:
-        prefix = f"${self.one.source.ref}/"
-        yield from (posixpath.normpath(file.removeprefix(prefix)) for file in value_files if file.startswith(prefix))
+        for prefix in (f"${self.one.source.ref}/", f"${self.number}/"):
+            yield from (
+                posixpath.normpath(file.removeprefix(prefix)) for file in value_files if file.startswith(prefix)
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +292,7 @@ def _with_digests(desk: Desk, wanted: Mapping[str, str]) -> Candidate | None:
         return None
     files: dict[str, bytes | None] = {}
     tree = desk.trees[desk.number]
-    for part in desk.comparison.renderer.plan.parts:
+    for part in desk.comparison.renderer.parts(desk.trees):
         if part.source != desk.number:
             continue
         for path in sorted(desk.comparison.renderer.files(part, desk.trees)):

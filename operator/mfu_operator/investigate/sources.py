@@ -1,8 +1,7 @@
 """The sources of an application, opened: each with its history between good and bad."""
 
 import posixpath
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -11,8 +10,10 @@ import msgspec
 
 from mfu_operator.adapters.git.store import Step, Store
 from mfu_operator.errors import Unreadable
+from mfu_operator.gitops.sources.addresses import host_and_path
 from mfu_operator.gitops.sources.plan import Plan, Source
 from mfu_operator.gitops.sources.tree import CHART, Entry, NotRenderable, Tree
+from mfu_operator.gitops.sources.versions import highest
 from mfu_operator.investigate.request import Request
 
 MAX_COMMITS = 1000
@@ -190,48 +191,16 @@ def _target(store: Store, source: Source) -> str:
     try:
         return store.resolve(target)
     except Unreadable:
-        found = _highest(target, store.tags())
+        tags = store.tags()
+        found = highest(target, tags)
         if found is None:
             raise
-        return found
-
-
-def _highest(wanted: str, tags: Mapping[str, str]) -> str | None:
-    """The commit of the highest version that meets a range of the usual forms: `1.2.*`, `~1.2`, `^1`, `>=1.2.0`."""
-    versions = sorted((number, sha) for name, sha in tags.items() if (number := _version(name)) and "-" not in name)
-    fitting = [sha for number, sha in versions if _meets(number, wanted)]
-    return fitting[-1] if fitting else None
-
-
-def _version(name: str) -> tuple[int, int, int] | None:
-    found = re.fullmatch(r"v?(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?", name)
-    return (int(found[1]), int(found[2] or 0), int(found[3] or 0)) if found else None
-
-
-def _meets(number: tuple[int, int, int], wanted: str) -> bool:
-    for term in re.split(r"[\s,]+", wanted.strip()):
-        found = re.fullmatch(r"(>=|<=|>|<|=|~|\^)?v?(\d{1,9}|\*|x)(?:\.(\d{1,9}|\*|x))?(?:\.(\d{1,9}|\*|x))?", term)
-        if not found:
-            return False
-        parts = [int(part) for part in found.groups()[1:] if part and part.isdigit()]
-        base = (*parts, 0, 0, 0)[:3]
-        sign = found[1] or "="
-        fixed = {"=": len(parts), "~": min(len(parts), 2), "^": 1 if base[0] else 2}.get(sign)
-        if fixed is not None:
-            fits = number[:fixed] == base[:fixed] and number >= base
-        else:
-            fits = {">=": number >= base, "<=": number <= base, ">": number > base, "<": number < base}[sign]
-        if not fits:
-            return False
-    return True
+        return tags[found]
 
 
 def same_address(address: str) -> str:
-    """An address in one spelling: scheme, user, `.git` and trailing slashes aside."""
-    scp = re.fullmatch(r"(?:[\w.-]+@)?([\w.-]+):(?!//)([^\\]+)", address)
-    text = f"//{scp[1]}/{scp[2]}" if scp and "/" not in scp[1] and not Path(address).exists() else address
-    parts = urlsplit(text)
-    host = parts.netloc.rpartition("@")[2].lower()
-    if not host:
-        return str(Path(parts.path).resolve()) if parts.path else ""
-    return f"{host}/{parts.path.strip('/').removesuffix('.git')}".rstrip("/")
+    """An address in one spelling, of a repository on this machine its folder."""
+    if "://" not in address and Path(address).exists():
+        return str(Path(address).resolve())
+    path = urlsplit(address).path
+    return host_and_path(address) or (str(Path(path).resolve()) if path else "")

@@ -24,7 +24,8 @@ def texts(comparison: Comparison, blame: Blame) -> dict[str, tuple[TextRow, ...]
         one = next((each for each in comparison.opened if each.name == judged.step.source), None)
         step = next((each for each in one.steps if each.commit.sha == judged.step.commit.sha), None) if one else None
         if one is not None and step is not None and judged.rows:
-            rows = [_row(path, change, comparison.secret_key()) for path, change in traced(one, step, judged)]
+            rows = [_row(path, change, comparison.secret_key(), _of_secret(change, judged))
+                    for path, change in traced(one, step, judged)]  # fmt: skip
             found[judged.step.commit.sha] = tuple(rows[:MOST])
     return found
 
@@ -56,10 +57,21 @@ def _text(one: Opened, entry: object) -> str | None:
     return data.decode("utf-8", "replace") if data is not None and len(data) <= _TEXT_BYTES else None
 
 
-def _row(path: str, change: Change, key: bytes) -> TextRow:
+def _of_secret(change: Change, judged: Judged) -> bool:
+    """Whether a key of a file may be an entry of a Secret: it has the name of one that changed, or stands in one."""
+    differences = judged.step.changed or ()
+    secrets = [each for each in differences if each.identity.startswith("Secret/")]
+    names = {normal(last_key(each.name)) for each in secrets}
+    open_values = {(comparable(each.before), comparable(each.after)) for each in differences if each not in secrets}
+    pair = comparable(change.before), comparable(change.after)
+    return change.place.document.startswith("Secret/") or (
+        bool(secrets) and (normal(last_key(change.name)) in names or pair not in open_values)
+    )
+
+
+def _row(path: str, change: Change, key: bytes, secret: bool) -> TextRow:
     if change.sort is Sort.TEXT:
         return TextRow(path=path, key=change.place.leaf, before=None, after=None)
-    secret = change.place.document.startswith("Secret/")
     before, after = (
         _told("password" if secret else change.place.leaf, value, there, key)
         for value, there in ((change.before, change.was_there), (change.after, change.is_there))

@@ -1,23 +1,27 @@
 """One application, rendered from its sources' trees; what was rendered once from the same files is remembered."""
 
+import functools
 import posixpath
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from mfu_operator.adapters.render import helm, kustomize
+from mfu_operator.adapters.render import helm, kustomize, variables
 from mfu_operator.adapters.render.export import Blob, export, inside
 from mfu_operator.adapters.render.program import version
 from mfu_operator.gitops.rendered.objects import Thing, UnreadableText, doubled, things
 from mfu_operator.gitops.sources import argocd
+from mfu_operator.gitops.sources.nested import Held, held
 from mfu_operator.gitops.sources.plan import Engine, Part, Plan, Substitution
 from mfu_operator.gitops.sources.reach import engine_of, plain, reach
 from mfu_operator.gitops.sources.substitution import substituted
 from mfu_operator.gitops.sources.tree import CHART, NotRenderable, Tree, clean
+from mfu_operator.gitops.sources.versions import is_range, meets
+from mfu_operator.gitops.sources.versions import version as number_of
 
 Key = tuple[object, ...]
 """Equal for two renderings that read the same files."""
@@ -44,23 +48,40 @@ class Renderer:
     clock: bool = False
     _known: dict[Key, tuple[Thing, ...] | NotRenderable] = field(default_factory=dict)
     _parsed: dict[tuple[str, str], tuple[Thing, ...]] = field(default_factory=dict)
-    _reached: dict[tuple[int, int], tuple[Tree, frozenset[str]]] = field(default_factory=dict)
-    _data: dict[tuple[str, str, str], Mapping[str, str] | None] = field(default_factory=dict)
+    _reached: dict[tuple[int, int], tuple[Part, Tree, frozenset[str]]] = field(default_factory=dict)
+    _data: dict[tuple[str, str, str], tuple[str, Mapping[str, str]] | None] = field(default_factory=dict)
+    _held: dict[Key, tuple[Held, ...]] = field(default_factory=dict)
+    unrendered: dict[str, str] = field(default_factory=dict)
+    """By object of the delivery tool that was rendered, why what it deploys could not be."""
+    assumed: dict[str, None] = field(default_factory=dict)
+    """What was taken as it is now."""
+    consulted: set[tuple[int, str]] = field(default_factory=set)
+    """(source, path) of files that were read beside those of the parts."""
 
     def keys(self, trees: Sequence[Tree]) -> tuple[Key, ...]:
         """What each part's rendering depends on. Raises NotRenderable."""
+        outer = self._outer(trees)
+        if not self.plan.nested:
+            return outer
+        found = [*outer]
+        for part, _ in self._inner(trees):
+            with suppress(NotRenderable):
+                found.append(self._key(repr(part), part, trees))
+        return tuple(found)
+
+    def _outer(self, trees: Sequence[Tree]) -> tuple[Key, ...]:
         return tuple(self._key(number, part, trees) for number, part in enumerate(self.plan.parts))
 
     def files(self, part: Part, trees: Sequence[Tree]) -> frozenset[str]:
         """The files of the part's own source that it reads. Raises NotRenderable."""
         tree = trees[part.source]
         known = self._reached.get((id(part), id(tree)))
-        if known is None or known[0] is not tree:
+        if known is None or known[0] is not part or known[1] is not tree:
             found = reach(self._overridden(part, trees), tree, self._reader(part.source, tree))
             if len(self._reached) > _REMEMBERED_TREES:
                 self._reached.clear()
-            known = self._reached[id(part), id(tree)] = (tree, found)
-        return known[1]
+            known = self._reached[id(part), id(tree)] = (part, tree, found)
+        return known[2]
 
     def warm(self, states: Sequence[Sequence[Tree]]) -> None:
         """Render several states side by side; what cannot be rendered is remembered as that."""
@@ -90,22 +111,14 @@ class Renderer:
         """
         found: list[Thing] = []
         for number, part in enumerate(self.plan.parts):
-            key = self._key(number, part, trees)
-            if afresh or key not in self._known:
-                try:
-                    known: tuple[Thing, ...] | NotRenderable = self._render(part, trees)
-                except NotRenderable as error:
-                    known = error
-                if afresh:
-                    if isinstance(known, NotRenderable):
-                        raise known
-                    found.extend(known)
-                    continue
-                self._known[key] = known
-            remembered = self._known[key]
-            if isinstance(remembered, NotRenderable):
-                raise remembered
-            found.extend(remembered)
+            found.extend(self._once(self._key(number, part, trees), part, trees, afresh))
+        for part, name in self._inner(trees) if self.plan.nested else ():
+            try:
+                inner = self._once(self._key(repr(part), part, trees), part, trees, afresh)
+            except NotRenderable as error:
+                self.unrendered.setdefault(name, str(error))
+                continue
+            found.extend(replace(thing, origin=name) for thing in inner)
         twice = doubled(found)
         if twice:
             raise NotRenderable(
@@ -114,12 +127,80 @@ class Renderer:
             )
         return tuple(found)
 
-    def _key(self, number: int, part: Part, trees: Sequence[Tree]) -> Key:
+    def _once(self, key: Key, part: Part, trees: Sequence[Tree], afresh: bool) -> tuple[Thing, ...]:
+        if afresh:
+            return self._render(part, trees)
+        if key not in self._known:
+            try:
+                self._known[key] = self._render(part, trees)
+            except NotRenderable as error:
+                self._known[key] = error
+        known = self._known[key]
+        if isinstance(known, NotRenderable):
+            raise known
+        return known
+
+    def _inner(self, trees: Sequence[Tree]) -> Iterator[tuple[Part, str]]:
+        """The parts that rendered objects of the delivery tool are for, and these objects' names."""
+        waiting = [(part, number) for number, part in enumerate(self.plan.parts)]
+        seen = {part.held for part in self.plan.parts if part.held}
+        given = {str(thing): thing for thing in self.plan.makers()}
+        for part, number in waiting:
+            key: Key = ()
+            with suppress(NotRenderable):
+                key = self._key(number if number >= 0 else repr(part), part, trees)
+                things = self._once(key, part, trees, afresh=False)
+                given = {name: thing for name, thing in given.items() if all(str(each) != name for each in things)}
+                key = self._hold(key, things, part.source, trees)
+            yield from self._new(self._held.get(key, ()), seen, waiting)
+        made = self._hold(("given", *given), tuple(given.values()), 0, trees)
+        yield from self._new(self._held[made], seen, waiting)
+
+    def _new(
+        self, found: Sequence[Held], seen: set[str], waiting: list[tuple[Part, int]]
+    ) -> Iterator[tuple[Part, str]]:
+        for each in found:
+            if each.name in seen:
+                continue
+            seen.add(each.name)
+            if each.why_not:
+                self.unrendered.setdefault(each.name, each.why_not)
+            for inner in each.parts:
+                waiting.append((inner, -1))
+                yield inner, each.name
+
+    def _hold(self, key: Key, things: Sequence[Thing], source: int, trees: Sequence[Tree]) -> Key:
+        """Remember what rendered objects deploy, under the key that is returned."""
+        if any(thing.kind == "ApplicationSet" for thing in things):  # it may read any file
+            key = (key, tuple(frozenset(tree.items()) for tree in trees))
+        if key not in self._held:
+            self._held[key] = held(things, self.plan, source, lambda index: self._readers(index, trees[index]))
+        return key
+
+    def _readers(self, source: int, tree: Tree) -> Mapping[str, Callable[[], str | None]]:
+        read = self._reader(source, tree)
+
+        def consulted(path: str) -> str | None:
+            self.consulted.add((source, path))
+            return read(path)
+
+        return {path: functools.partial(consulted, path) for path in tree}
+
+    def parts(self, trees: Sequence[Tree]) -> list[Part]:
+        """All that is rendered in a state: the plan's parts, and those of rendered objects."""
+        return [*self.plan.parts, *((part for part, _ in self._inner(trees)) if self.plan.nested else ())]
+
+    def holders(self, trees: Sequence[Tree]) -> set[str]:
+        """The objects of the delivery tool that are rendered, or made by an ApplicationSet, by `Kind/name`."""
+        every = replace(self.plan, parts=tuple(replace(part, held="") for part in self.plan.parts))
+        return {name for _, name in replace(self, plan=every)._inner(trees)}
+
+    def _key(self, number: object, part: Part, trees: Sequence[Tree]) -> Key:
         own = trees[part.source]
         files = tuple((path, own[path].oid) for path in sorted(self.files(part, trees)))
         lent = tuple((index, path, trees[index][path].oid) for index, path in self._lent(part, trees))
         filled = self._variables(part, part.substitution, trees) if part.substitution else {}
-        version = own[CHART].oid if part.chart else ""
+        version = self._version(part, trees) if part.chart else ""
         return (number, files, lent, version, tuple(sorted(filled.items())))
 
     def _overridden(self, part: Part, trees: Sequence[Tree]) -> Part:
@@ -143,7 +224,7 @@ class Renderer:
     def _reference(self, file: str) -> tuple[int, str]:
         name, _, path = file.removeprefix("$").partition("/")
         for index, source in enumerate(self.plan.sources):
-            if source.ref == name:
+            if source.ref == name or name == str(index):
                 return index, clean(path)
         raise NotRenderable(f"value file {file} names source ${name}, which the application does not have")
 
@@ -184,12 +265,25 @@ class Renderer:
         return helm.template(chart, part.helm.release or helm.DEFAULT_RELEASE, part.namespace, part.helm, files, home)
 
     def _chart(self, part: Part, trees: Sequence[Tree]) -> Path:
-        repository = self.plan.sources[part.source].repository
-        wanted = f"{repository.rstrip('/')}/{part.chart}@{trees[part.source][CHART].oid}"
+        repository = part.repository or self.plan.sources[part.source].repository
+        wanted = f"{repository.rstrip('/')}/{part.chart}@{self._version(part, trees)}"
         for name, path in self.charts.items():
             if name == wanted or name.removeprefix("oci://") == wanted.removeprefix("oci://"):
                 return path
         raise NotRenderable(f"chart {wanted} is not at hand: give it by --chart {wanted}=PATH")
+
+    def _version(self, part: Part, trees: Sequence[Tree]) -> str:
+        """The version of a chart: that of its source, or of those at hand the highest that is asked for."""
+        if not part.repository:
+            return trees[part.source][CHART].oid
+        wanted = part.version or "*"
+        if not is_range(wanted):
+            return wanted
+        start = f"{part.repository.rstrip('/')}/{part.chart}@".removeprefix("oci://")
+        known = [name.removeprefix("oci://").removeprefix(start) for name in self.charts
+                 if name.removeprefix("oci://").startswith(start)]  # fmt: skip
+        fitting = [each for each in known if (number := number_of(each)) and meets(number, wanted)]
+        return fitting[0] if len(fitting) == 1 else wanted
 
     def _value_files(self, part: Part, trees: Sequence[Tree], root: Path, folder: Path) -> list[Path]:
         found = []
@@ -215,12 +309,15 @@ class Renderer:
         found: list[Thing] = []
         for path in plain(part, tree):
             key = (path, tree[path].oid)
-            if key not in self._parsed or part.substitution:
+            known = self._parsed.get(key) if part.substitution is None else None
+            if known is None:
                 try:
-                    self._parsed[key] = things(self._filled(part, reader(path) or "", trees), path)
+                    known = things(self._filled(part, reader(path) or "", trees), path)
                 except UnreadableText as error:
                     raise NotRenderable(f"{path} is {error}") from error
-            found.extend(self._parsed[key])
+                if part.substitution is None:
+                    self._parsed[key] = known
+            found.extend(known)
         return tuple(found)
 
     def _filled(self, part: Part, text: str, trees: Sequence[Tree]) -> str:
@@ -230,37 +327,29 @@ class Renderer:
 
     def _variables(self, part: Part, substitution: Substitution, trees: Sequence[Tree]) -> Mapping[str, str]:
         """The variables, of objects that lie in the same repository and of the Kustomization's own; these win."""
+        tree = trees[part.source]
+        asked = variables.Asked(tree, self._reader(part.source, tree), lambda: self._read_by_parts(part.source, trees))
         found: dict[str, str] = {}
         for kind, name, optional in substitution.from_objects:
-            values = self._object_data(part, kind, name, trees)
+            paths, values = variables.of_object(asked, kind, name, substitution.namespace, self._data)
+            self.consulted |= {(part.source, path) for path in paths}
+            if values is None and (kind, name) in substitution.given:
+                self.assumed[f"{kind}/{name}"] = None
+                values = substitution.given[kind, name]
             if values is None and not optional:
-                raise NotRenderable(f"{kind}/{name}, which postBuild.substituteFrom names, is not in the repository")
+                raise NotRenderable(
+                    f"{kind}/{name}, which postBuild.substituteFrom names, is neither in the repository nor given"
+                )
             found |= values or {}
         return found | dict(substitution.variables)
 
-    def _object_data(self, part: Part, kind: str, name: str, trees: Sequence[Tree]) -> Mapping[str, str] | None:
-        tree = trees[part.source]
-        reader = self._reader(part.source, tree)
-        for path in sorted(path for path in tree if path.endswith((".yaml", ".yml"))):
-            key = (tree[path].oid, kind, name)
-            if key not in self._data:
-                text = reader(path) or ""
-                self._data[key] = _data(text, kind, name) if name in text and kind in text else None
-            if self._data[key] is not None:
-                return self._data[key]
-        return None
-
-
-def _data(text: str, kind: str, name: str) -> Mapping[str, str] | None:
-    try:
-        found = things(text)
-    except UnreadableText:
-        return None
-    for thing in found:
-        if (thing.kind, thing.name) == (kind, name):
-            data = {**(thing.body.get("data") or {}), **(thing.body.get("stringData") or {})}
-            return {key: str(value) for key, value in data.items()}
-    return None
+    def _read_by_parts(self, source: int, trees: Sequence[Tree]) -> set[str]:
+        found: set[str] = set()
+        for part in self.plan.parts:
+            if part.source == source and not part.chart:
+                with suppress(NotRenderable):
+                    found |= self.files(part, trees)
+        return found
 
 
 def wait_for_the_clock() -> None:

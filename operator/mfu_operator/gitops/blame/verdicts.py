@@ -118,6 +118,8 @@ def _reason(
         )
     if difference.container and window.bad.containers.get(difference.container) is False:
         score, why = score * _ELSEWHERE, f"{why}, but container {difference.container} does not train"
+    if difference.beside:
+        score, why = score * _ELSEWHERE, f"{why}, but {difference.beside} is not the program that trains"
     other = _other_file(difference, window.bad)
     if other:
         score, why = score * _OTHER_FILE, f"{why}, but the command names {other} and not {difference.file}"
@@ -198,7 +200,7 @@ def _conclude(
         )
     return first, (
         f"{named(first)} stands out among {_count(judged)} of the window, compared by what each gives {workload}: "
-        f"{first.because[0]}."
+        f"{first.because[0]}.{f' Besides, {moved}.' if moved else ''}"
     )
 
 

@@ -8,7 +8,7 @@ The order of options does not count, the order of all other words does.
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mfu_operator.gitops.rendered import shell
 
@@ -18,6 +18,12 @@ _LAUNCHERS = {
     "torchx", "composer", "litgpt", "axolotl", "tune", "ray", "orterun", "prun", "nsys", "numactl",
     "lightning", "fabric",
 }  # fmt: skip
+_DISTRIBUTED = {
+    "torchrun", "accelerate", "deepspeed", "mpirun", "mpiexec", "horovodrun", "srun", "colossalai", "composer",
+    "orterun", "prun",
+}  # fmt: skip
+_DISTRIBUTED_MODULES = {"torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch"}
+_TRAINS = re.compile(r"train|tun(?:e|ing)|sft")
 _WRAPPERS = {"exec", "time", "nohup", "sudo", "env", "command", "stdbuf", "then", "do", "else", "if", "!", "{"}
 _VARIABLE_FLAGS = {"x", "env", "genv", "e"}
 _OVERRIDE_FLAGS = {"set", "override", "overrides", "opts", "options", "cfg_options", "o", "c", "config_override"}
@@ -41,7 +47,8 @@ class Option:
     """One thing that a command line says.
 
     `key` tells it apart within the container, `name` is what it is called in the table of causes, `variable` that it
-    sets an environment variable. `value` is True for a bare flag and False for a negated one.
+    sets an environment variable. `value` is True for a bare flag and False for a negated one. `beside` is the program
+    that it is of, where another one of the same command line trains.
     """
 
     key: str
@@ -50,6 +57,7 @@ class Option:
     word: Word
     variable: bool = False
     words: bool = False
+    beside: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +75,25 @@ def read(words: Sequence[Word]) -> Iterator[Option | Document]:
     documents: list[Document] = []
     _open(list(words), programs, documents, 0)
     several = len({_script(program) for program in programs if _launches(program)}) > 1
+    training = _training(programs) if several else ()
     for program in programs:
-        yield from _program(program, several)
+        beside = _script(program) if training and _launches(program) and program not in training else ""
+        for option in _program(program, several):
+            yield replace(option, beside=beside) if beside else option
     yield from documents
+
+
+def _training(programs: Sequence[list[Word]]) -> Sequence[list[Word]]:
+    """The programs that train: those that a distributed launcher starts, else those whose script's name says so.
+
+    None where that tells no program from another.
+    """
+    running = [program for program in programs if _launches(program)]
+    launched = [program for program in running if any(posixpath.basename(word.text) in _DISTRIBUTED or
+                word.text in _DISTRIBUTED_MODULES for word in program)]  # fmt: skip
+    named = [program for program in running if _TRAINS.search(_script(program).lower())]
+    found = [program for program in launched if program in named] or launched or named
+    return found if len(found) < len(running) else ()
 
 
 def _open(words: list[Word], programs: list[list[Word]], documents: list[Document], depth: int) -> None:

@@ -33,6 +33,7 @@ class Difference:
     text: bool
     file: str
     container: str
+    beside: str
 
     @property
     def place(self) -> tuple[str, str]:
@@ -115,7 +116,7 @@ def _difference(
     return Difference(
         told.get(place[0], place[0]), place[0], one.key, one.name, one.field, before, after,
         old.value if old else None, new.value if new else None, old is not None, new is not None,
-        one.text, one.file, one.container,
+        one.text, one.file, one.container, one.beside,
     )  # fmt: skip
 
 

@@ -107,7 +107,8 @@ class Leaves:
             if raw == found.word.raw and isinstance(found.value, str):
                 secret = shown(found.name, found.value, self._key)
                 raw = raw if secret == found.value else secret
-            self.add(Leaf(told, key + found.key, found.name, value, found.word.field, raw, found.words, "", container))
+            self.add(Leaf(told, key + found.key, found.name, value, found.word.field, raw, found.words, "", container,
+                          found.beside))  # fmt: skip
 
     def file(
         self, told: str, path: str, name: str, text: str, container: str = "", key: str = "", value: Any = None
@@ -150,7 +151,7 @@ class Leaves:
                 self.file(told, path, found.name, found.text, "", f"{key} <{found.name} ")
             elif found.word is not word or found.key != "word 0":
                 self.add(Leaf(told, f"{key} {found.key}", found.name, comparable(found.value), path, raw,
-                              found.words, name))  # fmt: skip
+                              found.words, name, beside=found.beside))  # fmt: skip
         if len(text) > shell.MAX_CHARACTERS:
             self.add(Leaf(told, key, "text", text, path, raw, True, name))
 

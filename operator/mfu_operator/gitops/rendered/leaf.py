@@ -33,6 +33,7 @@ class Leaf:
         text: a text that is not read by meaning.
         file: the file inside a ConfigMap that it stands in, "" elsewhere.
         container: the container that it belongs to, "" where it is of none.
+        beside: the program that the option is of, where another one of the same command line trains.
     """
 
     object: str
@@ -44,6 +45,7 @@ class Leaf:
     text: bool = False
     file: str = ""
     container: str = ""
+    beside: str = ""
 
 
 def comparable(value: Any) -> str:

@@ -9,13 +9,15 @@ from mfu_operator.gitops.rendered.reading import UnreadableText, yaml_documents
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """One Kubernetes object. `namespace` is "" where none is rendered; `file` is where it was found, "" in a stream."""
+    """One Kubernetes object. `namespace` is "" where none is rendered; `file` is where it was found, "" in a stream;
+    `origin` the rendered object of a delivery tool that deploys it, `Kind/name`, "" where it is deployed at once."""
 
     kind: str
     namespace: str
     name: str
     body: Mapping[str, Any]
     file: str = ""
+    origin: str = ""
 
     def __str__(self) -> str:
         return f"{self.kind}/{self.namespace}/{self.name}" if self.namespace else f"{self.kind}/{self.name}"
@@ -33,15 +35,16 @@ def things(text: str, file: str = "") -> tuple[Thing, ...]:
     Raises:
         UnreadableText: the text is no YAML, or lies beyond a bound.
     """
-    return tuple(thing for document in yaml_documents(text) for thing in _of(document, file))
+    return tuple(thing for document in yaml_documents(text) for thing in of(document, file))
 
 
-def _of(document: Any, file: str) -> Iterator[Thing]:
+def of(document: Any, file: str = "") -> Iterator[Thing]:
+    """The objects of one document."""
     if not isinstance(document, dict) or not isinstance(document.get("kind"), str) or "apiVersion" not in document:
         return
     if document["kind"].endswith("List") and isinstance(document.get("items"), list):
         for item in document["items"]:
-            yield from _of(item, file)
+            yield from of(item, file)
         return
     metadata = document.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
@@ -61,4 +64,4 @@ def doubled(found: Iterable[Thing]) -> tuple[str, ...]:
     return tuple(twice)
 
 
-__all__ = ["Thing", "UnreadableText", "doubled", "things"]
+__all__ = ["Thing", "UnreadableText", "doubled", "of", "things"]

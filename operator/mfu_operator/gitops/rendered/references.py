@@ -24,18 +24,36 @@ _CLASSES = {
 
 @dataclass(slots=True)
 class References:
-    """What was found. `named` are (kind, name) of all other objects, `labels` those of each pod template."""
+    """What was found.
+
+    `maps` are all uses of ConfigMaps and Secrets, `beside` those by other ways than `envFrom`; `named` are (kind, name)
+    of all other objects, `labels` those of each pod template.
+    """
 
     maps: dict[tuple[str, str], Entries] = field(default_factory=dict)
+    beside: dict[tuple[str, str], Entries] = field(default_factory=dict)
     named: dict[tuple[str, str], None] = field(default_factory=dict)
     labels: list[Mapping[str, str]] = field(default_factory=list)
 
     def use(self, kind: str, name: object, entries: Entries) -> None:
         """Note that entries of a ConfigMap or Secret are used."""
-        if not isinstance(name, str) or not name:
-            return
-        known = self.maps.get((kind, name), frozenset())
-        self.maps[kind, name] = None if entries is None or known is None else known | entries
+        self.use_as_environment(kind, name, entries)
+        if isinstance(name, str) and name:
+            self.beside[kind, name] = _both(self.beside.get((kind, name), frozenset()), entries)
+
+    def use_as_environment(self, kind: str, name: object, entries: Entries = None) -> None:
+        """Note that a ConfigMap or Secret is read into a container's variables."""
+        if isinstance(name, str) and name:
+            self.maps[kind, name] = _both(self.maps.get((kind, name), frozenset()), entries)
+
+    def reads(self, kind: str, name: str, entry: str) -> bool:
+        """Whether an entry is used by another way than as one of all variables."""
+        entries = self.beside.get((kind, name), frozenset())
+        return entries is None or entry in entries
+
+
+def _both(one: Entries, other: Entries) -> Entries:
+    return None if one is None or other is None else one | other
 
 
 def of(body: Mapping[str, Any]) -> References:
@@ -59,6 +77,9 @@ def _walk(value: Any, found: References) -> None:
     for key, inner in value.items():
         if key in _MAPS and isinstance(inner, Mapping):
             entry = inner.get("key")
+            if key in ("configMapRef", "secretRef"):
+                found.use_as_environment(_MAPS[key], inner.get("name"))
+                continue
             found.use(_MAPS[key], inner.get("name"), frozenset({str(entry)}) if entry is not None else None)
         elif key in _CLASSES and isinstance(inner, str):
             found.named.update(dict.fromkeys((kind, inner) for kind in _CLASSES[key]))

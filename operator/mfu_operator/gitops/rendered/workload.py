@@ -1,12 +1,12 @@
 """What one workload gets of an application's rendered objects."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from mfu_operator.gitops import fingerprints
-from mfu_operator.gitops.rendered import references
+from mfu_operator.gitops.rendered import environment, references
 from mfu_operator.gitops.rendered.fields import Leaves, without_hash
 from mfu_operator.gitops.rendered.leaf import Leaf, comparable
 from mfu_operator.gitops.rendered.objects import Thing
@@ -103,6 +103,7 @@ def delivered(workload: Thing, things: Sequence[Thing], secret_key: bytes, name:
     """
     near = [thing for thing in things if not thing.namespace or not workload.namespace
             or thing.namespace == workload.namespace]  # fmt: skip
+    acting = [thing for thing in near if thing.origin in ("", workload.origin)]
     leaves = Leaves(secret_key)
     named = f"{workload.kind}/{name or workload.name}"
     told = {named: f"{workload.kind}/{workload.namespace}/{workload.name}" if workload.namespace else str(workload)}
@@ -112,19 +113,28 @@ def delivered(workload: Thing, things: Sequence[Thing], secret_key: bytes, name:
     _marks(leaves, named, workload)
     found = references.of({key: value for key, value in workload.body.items() if key not in ("metadata", "status")})
     objects, missing = [named], list[str]()
-    for thing in _named(workload, near, found):
+    for thing in _named(workload, acting, found):
         objects.append(_named_as(thing, told))
         for key, value in thing.body.items():
             if key not in _NOT_SPEC:
                 leaves.plain(objects[-1], value, key)
+    hidden = environment.overridden(list(pod_specs(workload.body)), near)
     for (kind, name), entries in found.maps.items():
         used = next((each for each in near if (each.kind, each.name) == (kind, name)), None)
         if used is None:
             missing.append(f"{kind}/{name}")
             continue
         objects.append(_named_as(used, told))
-        (leaves.config_map if kind == "ConfigMap" else leaves.secret)(objects[-1], used.body, entries)
+        unseen = {each for each in hidden.get((kind, name), ()) if not found.reads(kind, name, each)}
+        body = _seen(used.body, unseen) if unseen else used.body
+        (leaves.config_map if kind == "ConfigMap" else leaves.secret)(objects[-1], body, entries)
     return Delivered(leaves.found, told, tuple(dict.fromkeys(objects)), tuple(missing), _containers(workload))
+
+
+def _seen(body: Mapping[str, Any], unseen: Collection[str]) -> Mapping[str, Any]:
+    return {part: {key: inner for key, inner in value.items() if key not in unseen}
+            if part in ("data", "stringData") and isinstance(value, Mapping) else value
+            for part, value in body.items()}  # fmt: skip
 
 
 def _named_as(thing: Thing, told: dict[str, str]) -> str:

@@ -27,7 +27,7 @@ def plan(manifests: Sequence[Mapping[str, Any]]) -> Plan:
         raise NotRenderable(
             f"the manifests given are {kinds}; an Application, a Kustomization or a HelmRelease says what is deployed"
         )
-    return _together(_joined(plans))
+    return replace(_together(_joined(plans)), objects=tuple(manifests))
 
 
 def _together(found: Plan) -> Plan:

@@ -87,6 +87,7 @@ def _part(source: Mapping[str, Any], index: int, name: str, namespace: Any) -> P
         version=str(source["targetRevision"]) if source.get("chart") else None,
         namespace=str(namespace) if namespace else None,
         name=name,
+        held=f"Application/{name}",
         helm=HelmOptions(release=name),
         recurse=bool(_mapping(directory).get("recurse")),
         include=str(_mapping(directory).get("include") or ""),

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from mfu_operator.gitops.rendered.objects import Thing, of
 from mfu_operator.model.masking import is_secret_key, masked
 
 
@@ -44,10 +45,15 @@ class KustomizeOptions:
 
 @dataclass(frozen=True, slots=True)
 class Substitution:
-    """Flux' postBuild: variables, and the objects that hold more of them."""
+    """Flux' postBuild: variables, and the objects of `namespace` that hold more of them.
+
+    `given` are such objects' values as they are in the cluster now, for those that no file holds.
+    """
 
     variables: Mapping[str, str] = field(default_factory=dict)
     from_objects: tuple[tuple[str, str, bool], ...] = ()
+    namespace: str = ""
+    given: Mapping[tuple[str, str], Mapping[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +63,10 @@ class Part:
     Attributes:
         source: the index of its source.
         path: the folder in it.
-        chart: the name of a chart from a chart repository, `version` the one that is asked for.
+        chart: the name of a chart from a chart repository, `version` the one that is asked for; `repository` is that
+            of a chart that a rendered object names, and "" where the chart is a source of its own.
+        held: the object that this is a part for, `Kind/name`, where a rendered object of another part may be it.
+        assumed: what is taken as it is now, because no revision of a repository says how it was.
         recurse: whether plain manifests are read from folders below too; None: where the folder itself has none.
     """
 
@@ -74,6 +83,9 @@ class Part:
     include: str = ""
     exclude: str = ""
     substitution: Substitution | None = None
+    repository: str = ""
+    held: str = ""
+    assumed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +118,14 @@ class Plan:
     """What of the application could not be read, and is not compared."""
     recorded: tuple[tuple[tuple[str, ...], tuple[Part, ...]], ...] = ()
     """(revisions, parts) of every deployment that the tool recorded with its own settings, oldest first."""
+    objects: tuple[Mapping[str, Any], ...] = ()
+    """The manifests that were given, for what is rendered to refer to."""
+    nested: bool = False
+    """Whether rendered objects of the delivery tool are rendered in their turn."""
+
+    def makers(self) -> tuple[Thing, ...]:
+        """The ApplicationSets that were given and make one of the Applications that were."""
+        return tuple(thing for each in self.objects if each.get("kind") == "ApplicationSet" for thing in of(each))
 
     def at(self, *revisions: str) -> "Plan":
         """The plan with the settings that were recorded when one of these revisions was deployed last."""
