@@ -228,6 +228,11 @@ class Repository(Protocol):
         added to it or amended it, or it was pushed for another proposal.
         """
 
+    @effect
+    def remove_branch(self, source: Source, branch: str, head: str, credentials: Credentials | None) -> None:
+        """Remove a branch of the operator's where it still is at the commit that the operator pushed. One that is gone
+        stays gone, and one that holds anything else is left alone."""
+
 
 class Forge(Protocol):
     """The service that holds pull requests of one repository."""
@@ -244,3 +249,12 @@ class Forge(Protocol):
 
     def commit_message(self, sha: str) -> str | None:
         """The message of a commit, that of a deleted branch's too; None where there is no such commit."""
+
+    @effect
+    def withdraw(self, number: int, remark: str) -> PullRequest:
+        """Close a pull request, with the remark above its description; it is `withdrawn` then. A person who closed it
+        before has said no, and one that is merged stays merged."""
+
+    @effect
+    def note(self, number: int, text: str) -> None:
+        """The operator's one comment on a pull request says this: it is made, or edited."""

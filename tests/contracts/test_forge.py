@@ -45,6 +45,7 @@ class Arena(Protocol):
     def push(self, proposal: Proposal) -> None: ...
     def close(self, number: int) -> None: ...
     def merge(self, number: int) -> str: ...
+    def notes(self, number: int) -> list[str]: ...
 
 
 class DoubleArena:
@@ -64,6 +65,9 @@ class DoubleArena:
     def merge(self, number: int) -> str:
         return self.forge.merge(number)
 
+    def notes(self, number: int) -> list[str]:
+        return [self.forge.notes[number]] if number in self.forge.notes else []
+
 
 class ReplayArena:
     def __init__(self, kind: ForgeKind, server: Server, host: str) -> None:
@@ -82,6 +86,9 @@ class ReplayArena:
         pull = self.server.pulls[number - 1]
         pull.state = "merged"
         return pull.merge_sha or ""
+
+    def notes(self, number: int) -> list[str]:
+        return [said.text for said in self.server.pulls[number - 1].comments]
 
 
 @dataclass
@@ -115,6 +122,10 @@ class GiteaArena:
         branch = self.gitea.api("GET", f"repos/{OWNER}/{self.repository}/pulls/{number}")["head"]["label"]
         self.gitea.api("DELETE", f"repos/{OWNER}/{self.repository}/branches/{branch}")
         return sha
+
+    def notes(self, number: int) -> list[str]:
+        found = self.gitea.api("GET", f"repos/{OWNER}/{self.repository}/issues/{number}/comments")
+        return [each["body"] for each in found]
 
     def _as(self, token: str) -> Forge:
         return forge(ForgeKind.GITEA, self.gitea.clone_url(self.repository), None, Credentials(password=token))
@@ -174,6 +185,38 @@ def test_a_closed_one_is_a_no_and_is_not_opened_again(arena: Arena) -> None:
     closed = arena.forge.ensure(PROPOSAL)
     assert (closed.number, closed.state) == (opened.number, PullRequestState.CLOSED)
     assert closed.merge_sha is None and closed.merged_at is None
+
+
+def test_one_that_the_operator_withdraws_is_closed_and_nobodys_no(arena: Arena) -> None:
+    arena.push(PROPOSAL)
+    opened = arena.forge.ensure(PROPOSAL)
+    assert not opened.withdrawn
+    withdrawn = arena.forge.withdraw(opened.number, "training recovered")
+    assert (withdrawn.number, withdrawn.state, withdrawn.withdrawn) == (opened.number, PullRequestState.CLOSED, True)
+    assert arena.forge.get(opened.number) == arena.forge.find(PROPOSAL.branch) == withdrawn
+    assert arena.forge.withdraw(opened.number, "training recovered") == withdrawn
+
+
+def test_one_that_a_person_closed_or_merged_is_not_withdrawn_any_more(arena: Arena) -> None:
+    for proposal, answer in ((PROPOSAL, arena.close), (OTHER, arena.merge)):
+        arena.push(proposal)
+        opened = arena.forge.ensure(proposal)
+        answer(opened.number)
+        answered = arena.forge.get(opened.number)
+        assert arena.forge.withdraw(opened.number, "training recovered") == answered
+        assert not answered.withdrawn
+
+
+def test_the_operators_comment_is_one_and_is_edited(arena: Arena) -> None:
+    arena.push(PROPOSAL)
+    opened = arena.forge.ensure(PROPOSAL)
+    for text in ("About one job.", "About two jobs.", "About two jobs."):
+        arena.forge.note(opened.number, text)
+        (said,) = arena.notes(opened.number)
+        assert said.startswith(text)
+    arena.merge(opened.number)
+    arena.forge.note(opened.number, "Recovered.")
+    assert [said.startswith("Recovered.") for said in arena.notes(opened.number)] == [True]
 
 
 def test_a_merged_one_tells_its_commit_and_time_even_when_the_branch_is_gone(arena: Arena) -> None:

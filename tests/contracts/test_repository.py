@@ -215,6 +215,27 @@ def test_a_branch_that_a_person_amended_is_theirs_though_the_author_is_still_the
     assert raised.value.reason == "BranchTouched"
 
 
+def test_a_branch_that_is_still_the_operators_is_removed_once_and_for_all(arena: Arena) -> None:
+    arena.commit({CONFIG: config(4)}, "Start")
+    sha = arena.commit({CONFIG: config(0)}, "Fewer workers")
+    head = arena.repository.ensure_branch(arena.source, revert(sha), arena.credentials)
+    for _ in range(2):
+        arena.repository.remove_branch(arena.source, revert(sha).branch, head, arena.credentials)
+    again = arena.repository.ensure_branch(arena.source, revert(sha), arena.credentials)
+    assert again == head
+
+
+def test_a_branch_that_a_person_pushed_to_is_not_removed(arena: Arena) -> None:
+    arena.commit({CONFIG: config(4)}, "Start")
+    sha = arena.commit({CONFIG: config(0)}, "Fewer workers")
+    head = arena.repository.ensure_branch(arena.source, revert(sha), arena.credentials)
+    arena.touch(revert(sha).branch)
+    arena.repository.remove_branch(arena.source, revert(sha).branch, head, arena.credentials)
+    with pytest.raises(AskPerson) as raised:
+        arena.repository.ensure_branch(arena.source, revert(sha), arena.credentials)
+    assert raised.value.reason == "BranchTouched"
+
+
 def test_a_branch_of_one_revert_is_not_taken_for_that_of_another(arena: Arena) -> None:
     arena.commit({CONFIG: config(4), "other.yaml": "a: 1\n"}, "Start")
     slow = arena.commit({CONFIG: config(0)}, "Fewer workers")

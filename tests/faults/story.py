@@ -52,7 +52,7 @@ class Story:
         self.accounts = (worlds.FAST_STEP, worlds.SLOW_STEP)
         self.kept: list[dict[str, Any]] = []
         self.place = ("team-a", "gpt-small")
-        self.stage.cluster.baselines[self.place] = stored_object(remediation=REMEDIATION)
+        self.stage.cluster.baselines[self.place] = stored_object(remediation={**REMEDIATION, "coolDown": "1m"})
         self._born = 0
         self.replicas: list[Replica] = []
         self.begin(replicas)
@@ -119,7 +119,8 @@ class Story:
             self.beat()
 
     def roll(self) -> None:
-        """Every replica is told to end, one after the other, and another one begins."""
+        """Every replica is told to end, one after the other, and another one begins. Of one it takes as long as of two,
+        so that what comes after comes at the same time."""
         for index, replica in enumerate(self.replicas):
             try:
                 replica.terminate()
@@ -127,6 +128,7 @@ class Story:
                 self.deaths += 1
             self.replicas[index] = self._start(replica.clocks.wall_s - self.now_s)
             self.run(INTERVAL_S)
+        self.run((2 - len(self.replicas)) * INTERVAL_S)
 
     def keep(self) -> None:
         """A backup of the status."""
@@ -192,7 +194,15 @@ class Story:
         """Long enough for a baseline of which nothing new can be said to be looked at."""
         self.run(REST_S + ACT_S)
 
-    STEPS = ("settle", "slow_down", "explain", "roll", "confirm", "merge", "recover", "roll", "ask", "rest")
+    def recover_alone(self) -> None:
+        """The readings hold the baseline again, and nobody has merged anything."""
+        self.stage.sweep.says = worlds.judgement(value=0.457, recovered=True)
+        self.run()
+
+    STEPS = (
+        "settle", "slow_down", "explain", "roll", "confirm", "merge", "recover", "roll", "ask", "rest",
+        "slow_down", "explain", "confirm", "recover_alone", "rest",
+    )  # fmt: skip
 
     def tell(self, between: Callable[["Story", int], None] = lambda story, told: None) -> "Story":
         """All of it; `between` is called with the number of steps told so far, before each step."""
@@ -212,7 +222,8 @@ class Story:
         return {
             "jobs": sorted(name for _, name in cluster.jobs),
             "branches": sorted(self.stage.repository.branches),
-            "pulls": [(pull.branch, pull.state) for pull in self.stage.forge.pulls],
+            "pulls": [(pull.branch, pull.state, pull.withdrawn) for pull in self.stage.forge.pulls],
+            "notes": {number: text.partition(" at ")[0] for number, text in self.stage.forge.notes.items()},
             "events": Counter(event.reason for _, event in cluster.events if event.reason != ANSWER_LOST),
             "asked": self.stored["metadata"].get("annotations") or {},
             "open": status.incident and status.incident.id,

@@ -141,7 +141,8 @@ class Stage:
         self.stored: dict[str, Any] = {}
         self.told: list[Event] = []
         self.cluster, self.sweep = ClusterDouble(), SweepDouble(worlds.judgement())
-        self.repository, self.forge, self.delivery = RepositoryDouble(), ForgeDouble(), DeliveryDouble()
+        self.repository, self.delivery = RepositoryDouble(), DeliveryDouble()
+        self.forge = ForgeDouble(self.repository.branches)
         self.asked_with: list[Credentials | None] = []
         self.adapters = Adapters(
             self.cluster, self.sweep, {"Application": self.delivery}, self.repository, self.open_forge

@@ -1,5 +1,6 @@
 """A forge in memory, held to the same contract as the real ones."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from hashlib import sha1
 
@@ -8,10 +9,14 @@ from mfu_operator.model.proposal import Proposal, PullRequest, PullRequestState
 
 
 class ForgeDouble:
-    """Holds `pulls` and the `proposals` that opened them and the `messages` of their commits; `fails` is
-    raised instead of every answer while it is set."""
+    """Holds `pulls`, the `proposals` that opened them and the `messages` of their commits, and what the operator said:
+    `notes` and, of those that it withdrew, `remarks`. `fails` is raised instead of every answer while it is set.
+    `branches` are the heads of a repository's, where there is one."""
 
-    def __init__(self) -> None:
+    def __init__(self, branches: Mapping[str, str] | None = None) -> None:
+        self.branches = {} if branches is None else branches
+        self.notes: dict[int, str] = {}
+        self.remarks: dict[int, str] = {}
         self.pulls: list[PullRequest] = []
         self.proposals: dict[int, Proposal] = {}
         self.messages: dict[str, str] = {}
@@ -27,7 +32,7 @@ class ForgeDouble:
             return found
         number = len(self.pulls) + 1
         url = f"https://forge.invalid/team/models/pulls/{number}"
-        head = sha1(proposal.commit_message.encode()).hexdigest()
+        head = self.branches.get(proposal.branch) or sha1(proposal.commit_message.encode()).hexdigest()
         opened = PullRequest(number, url, proposal.branch, PullRequestState.OPEN, proposal.title, head)
         self.messages[head] = proposal.commit_message
         self.pulls.append(opened)
@@ -44,6 +49,17 @@ class ForgeDouble:
     def commit_message(self, sha: str) -> str | None:
         self._fail()
         return self.messages.get(sha)
+
+    def withdraw(self, number: int, remark: str) -> PullRequest:
+        found = self.get(number)
+        if found.state is PullRequestState.OPEN:
+            self._become(number, state=PullRequestState.CLOSED, withdrawn=True)
+            self.remarks[number] = remark
+        return self.get(number)
+
+    def note(self, number: int, text: str) -> None:
+        self.get(number)
+        self.notes[number] = text
 
     def close(self, number: int) -> None:
         """A person says no."""

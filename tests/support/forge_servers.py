@@ -17,6 +17,19 @@ MESSAGE = "Revert 1a2b3c4\n\nMfu-Operator-Suspect: 1a2b3c4\n"
 _AT = "2026-11-21T06:30:00Z"
 
 
+OPERATOR, STRANGER = 41, 42
+"""Accounts: who opens the pull requests, and somebody else."""
+
+
+@dataclass
+class Said:
+    """A comment as a server keeps it."""
+
+    id: int
+    text: str
+    author: int = OPERATOR
+
+
 @dataclass
 class Pull:
     """A pull request as a server keeps it."""
@@ -28,6 +41,7 @@ class Pull:
     body: str
     state: str = "open"
     labels: list[str] = field(default_factory=list)
+    comments: list[Said] = field(default_factory=list)
 
     @property
     def merge_sha(self) -> str | None:
@@ -74,6 +88,21 @@ class Server:
     def has_open(self, branch: str) -> bool:
         return any(pull.branch == branch and pull.state == "open" for pull in self.pulls)
 
+    def pull(self, number: str) -> Pull:
+        return self.pulls[int(number) - 1]
+
+    def comment(self, request: httpx.Request, number: str, *keys: str) -> httpx.Response:
+        """A new comment, whose text stands under the keys."""
+        pull = self.pull(number)
+        pull.comments.append(Said(1000 * pull.number + len(pull.comments), _at(json.loads(request.content), keys)))
+        return httpx.Response(201, json={"id": pull.comments[-1].id})
+
+    def recomment(self, request: httpx.Request, id_: str, *keys: str) -> httpx.Response:
+        """Another text of a comment."""
+        found = [said for pull in self.pulls for said in pull.comments if said.id == int(id_)]
+        found[0].text = _at(json.loads(request.content), keys)
+        return httpx.Response(200, json={"id": found[0].id})
+
     def answer(self, number: str) -> httpx.Response:
         found = [pull for pull in self.pulls if pull.number == int(number)]
         return httpx.Response(200, json=self.show(found[0])) if found else self.error(404, "Not Found")
@@ -94,6 +123,12 @@ class Server:
         return [self.show(pull) for pull in reversed(self.pulls) if branch in (None, pull.branch)]
 
 
+def _at(body: Any, keys: tuple[str, ...]) -> str:
+    for key in keys:
+        body = body[key]
+    return str(body)
+
+
 class GiteaServer(Server):
     """Gitea: no filter by branch, `label` keeps the branch's name, a duplicate is 409, a deleted branch loses `ref`."""
 
@@ -105,6 +140,18 @@ class GiteaServer(Server):
             ("GET", f"{self.root}/pulls", self._list),
             ("GET", f"{self.root}/pulls/(\\d+)", lambda request, number: self.answer(number)),
             ("POST", f"{self.root}/pulls", self._open),
+            ("PATCH", f"{self.root}/pulls/(\\d+)", self._edit),
+            ("GET", f"{self.root}/issues/(\\d+)/comments", self._comments),
+            (
+                "POST",
+                f"{self.root}/issues/(\\d+)/comments",
+                lambda request, number: self.comment(request, number, "body"),
+            ),
+            (
+                "PATCH",
+                f"{self.root}/issues/comments/(\\d+)",
+                lambda request, id_: self.recomment(request, id_, "body"),
+            ),
             ("GET", f"{self.root}/git/commits/(\\w+)", lambda request, sha: self.commit(sha)),
             (
                 "GET",
@@ -120,6 +167,7 @@ class GiteaServer(Server):
             "html_url": f"https://git.example.org/{REPOSITORY}/pulls/{pull.number}",
             "title": pull.title,
             "body": pull.body,
+            "user": {"id": OPERATOR},
             "state": "open" if pull.state == "open" else "closed",
             "merged": merged,
             "merged_at": _AT if merged else None,
@@ -145,6 +193,15 @@ class GiteaServer(Server):
         pull.labels = [str(label) for label in body["labels"]]
         return httpx.Response(201, json=self.show(pull))
 
+    def _edit(self, request: httpx.Request, number: str) -> httpx.Response:
+        body, pull = json.loads(request.content), self.pull(number)
+        pull.state, pull.body = body.get("state", pull.state), body.get("body", pull.body)
+        return self.answer(number)
+
+    def _comments(self, request: httpx.Request, number: str) -> httpx.Response:
+        said = [{"id": each.id, "body": each.text, "user": {"id": each.author}} for each in self.pull(number).comments]
+        return httpx.Response(200, json=said)
+
 
 class GitHubServer(Server):
     """GitHub: filters by `owner:branch`, a duplicate is 422, `merged` is absent from lists."""
@@ -157,6 +214,18 @@ class GitHubServer(Server):
             ("GET", f"{self.root}/pulls", self._list),
             ("GET", f"{self.root}/pulls/(\\d+)", lambda request, number: self.answer(number)),
             ("POST", f"{self.root}/pulls", self._open),
+            ("PATCH", f"{self.root}/pulls/(\\d+)", self._edit),
+            ("GET", f"{self.root}/issues/(\\d+)/comments", self._comments),
+            (
+                "POST",
+                f"{self.root}/issues/(\\d+)/comments",
+                lambda request, number: self.comment(request, number, "body"),
+            ),
+            (
+                "PATCH",
+                f"{self.root}/issues/comments/(\\d+)",
+                lambda request, id_: self.recomment(request, id_, "body"),
+            ),
             ("GET", f"{self.root}/commits/(\\w+)", lambda request, sha: self.commit(sha)),
             ("POST", f"{self.root}/issues/(\\d+)/labels", self._label),
         ]
@@ -166,6 +235,8 @@ class GitHubServer(Server):
             "number": pull.number,
             "html_url": f"https://github.com/{REPOSITORY}/pull/{pull.number}",
             "title": pull.title,
+            "body": pull.body,
+            "user": {"id": OPERATOR},
             "state": "open" if pull.state == "open" else "closed",
             "merged_at": _AT if pull.state == "merged" else None,
             "merge_commit_sha": pull.merge_sha or "a" * 40,
@@ -189,6 +260,15 @@ class GitHubServer(Server):
         self.pulls[int(number) - 1].labels = json.loads(request.content)["labels"]
         return httpx.Response(200, json=[])
 
+    def _edit(self, request: httpx.Request, number: str) -> httpx.Response:
+        body, pull = json.loads(request.content), self.pull(number)
+        pull.state, pull.body = body.get("state", pull.state), body.get("body", pull.body)
+        return self.answer(number)
+
+    def _comments(self, request: httpx.Request, number: str) -> httpx.Response:
+        said = [{"id": each.id, "body": each.text, "user": {"id": each.author}} for each in self.pull(number).comments]
+        return httpx.Response(200, json=said)
+
 
 class GitLabServer(Server):
     """GitLab: merge requests by iid, the project's path as one escaped segment, a duplicate is 409."""
@@ -204,6 +284,18 @@ class GitLabServer(Server):
             ("GET", f"{self.root}/merge_requests", self._list),
             ("GET", f"{self.root}/merge_requests/(\\d+)", lambda request, number: self.answer(number)),
             ("POST", f"{self.root}/merge_requests", self._open),
+            ("PUT", f"{self.root}/merge_requests/(\\d+)", self._edit),
+            ("GET", f"{self.root}/merge_requests/(\\d+)/notes", self._notes),
+            (
+                "POST",
+                f"{self.root}/merge_requests/(\\d+)/notes",
+                lambda request, number: self.comment(request, number, "body"),
+            ),
+            (
+                "PUT",
+                f"{self.root}/merge_requests/\\d+/notes/(\\d+)",
+                lambda request, id_: self.recomment(request, id_, "body"),
+            ),
             ("GET", f"{self.root}/repository/commits/(\\w+)", lambda request, sha: self.commit(sha, nested=False)),
         ]
 
@@ -214,6 +306,8 @@ class GitLabServer(Server):
             "iid": pull.number,
             "web_url": f"https://gitlab.com/{REPOSITORY}/-/merge_requests/{pull.number}",
             "title": pull.title,
+            "description": pull.body,
+            "author": {"id": OPERATOR},
             "state": {"open": "opened"}.get(pull.state, pull.state),
             "source_branch": pull.branch,
             "target_branch": pull.base,
@@ -238,6 +332,17 @@ class GitLabServer(Server):
         pull.labels = body["labels"].split(",")
         return httpx.Response(201, json=self.show(pull))
 
+    def _edit(self, request: httpx.Request, number: str) -> httpx.Response:
+        body, pull = json.loads(request.content), self.pull(number)
+        pull.state, pull.body = {"close": "closed"}[body["state_event"]], body["description"]
+        return self.answer(number)
+
+    def _notes(self, request: httpx.Request, number: str) -> httpx.Response:
+        said = [
+            {"id": each.id, "body": each.text, "author": {"id": each.author}} for each in self.pull(number).comments
+        ]
+        return httpx.Response(200, json=said)
+
 
 class BitbucketServer(Server):
     """Bitbucket Cloud: a query language, `values` in pages, DECLINED for closed, a creation again is the same."""
@@ -252,6 +357,19 @@ class BitbucketServer(Server):
             ("GET", f"{self.root}/pullrequests", self._list),
             ("GET", f"{self.root}/pullrequests/(\\d+)", lambda request, number: self.answer(number)),
             ("POST", f"{self.root}/pullrequests", self._open),
+            ("PUT", f"{self.root}/pullrequests/(\\d+)", self._edit),
+            ("POST", f"{self.root}/pullrequests/(\\d+)/decline", self._decline),
+            ("GET", f"{self.root}/pullrequests/(\\d+)/comments", self._comments),
+            (
+                "POST",
+                f"{self.root}/pullrequests/(\\d+)/comments",
+                lambda request, number: self.comment(request, number, "content", "raw"),
+            ),
+            (
+                "PUT",
+                f"{self.root}/pullrequests/\\d+/comments/(\\d+)",
+                lambda request, id_: self.recomment(request, id_, "content", "raw"),
+            ),
             ("GET", f"{self.root}/commit/(\\w+)", lambda request, sha: self.commit(sha, nested=False)),
         ]
 
@@ -260,6 +378,8 @@ class BitbucketServer(Server):
         return {
             "id": pull.number,
             "title": pull.title,
+            "description": pull.body,
+            "author": {"uuid": f"{{{OPERATOR}}}"},
             "state": {"open": "OPEN", "merged": "MERGED"}.get(pull.state, "DECLINED"),
             "links": {"html": {"href": f"https://bitbucket.org/{REPOSITORY}/pull-requests/{pull.number}"}},
             "source": {
@@ -286,3 +406,20 @@ class BitbucketServer(Server):
         base = body.get("destination", {"branch": {"name": "main"}})["branch"]["name"]
         pull = existing[0] if existing else self.opened(branch, base, body["title"], body["description"])
         return httpx.Response(201, json=self.show(pull))
+
+    def _edit(self, request: httpx.Request, number: str) -> httpx.Response:
+        body, pull = json.loads(request.content), self.pull(number)
+        assert body["title"] == pull.title
+        pull.body = body["description"]
+        return self.answer(number)
+
+    def _decline(self, request: httpx.Request, number: str) -> httpx.Response:
+        self.pull(number).state = "closed"
+        return self.answer(number)
+
+    def _comments(self, request: httpx.Request, number: str) -> httpx.Response:
+        said = [
+            {"id": each.id, "content": {"raw": each.text}, "user": {"uuid": f"{{{each.author}}}"}}
+            for each in self.pull(number).comments
+        ]
+        return httpx.Response(200, json={"values": said})

@@ -36,6 +36,7 @@ def investigated(line: list[Commit], question: Question) -> Findings:
         for commit, before, after in zip(line[1:], gets, gets[1:], strict=False)
     )[::-1]
     whole = differences(gets[0], gets[-1])
+    steps = tuple(each for each in steps if each.commit.sha not in question.exonerated)
     blame = judge(Window(steps, gets[0], gets[-1], whole), f"Job/{question.workload.name}", question.cause)
     return _findings(blame, line)
 
@@ -127,6 +128,12 @@ class RepositoryDouble:
         if proposal.branch in self.touched or self._made.get(proposal.branch) != made:
             raise AskPerson("BranchTouched", f"{proposal.branch} holds another commit than this proposal's")
         return self.branches[proposal.branch]
+
+    def remove_branch(self, source: Source, branch: str, head: str, credentials: Credentials | None) -> None:
+        self._fail()
+        if branch not in self.touched and self.branches.get(branch) == head:
+            del self.branches[branch]
+            del self._made[branch]
 
     def _state(self, index: int) -> tuple[FileChange, ...]:
         found: dict[str, str | None] = {}

@@ -36,7 +36,18 @@ DIFF_CHARACTERS = 8000
 KERNELS = 10
 
 PROSE = frozenset(
-    {"message", "title", "subject", "author", "problem", "singleVariable", "accepted", "superseded", "replacedBecause"}
+    {
+        "message",
+        "title",
+        "subject",
+        "author",
+        "problem",
+        "singleVariable",
+        "accepted",
+        "superseded",
+        "replacedBecause",
+        "withdrawn",
+    }
 )
 """Texts that may be cut."""
 

@@ -13,7 +13,7 @@ import click
 from mfu_operator.adapters.cluster import KubernetesCluster, connect
 from mfu_operator.adapters.credentials_folder import CredentialsFolder
 from mfu_operator.adapters.prometheus import PrometheusMetrics, PrometheusSources
-from mfu_operator.cycle.perform import source_credentials
+from mfu_operator.cycle.credentials import source_credentials
 from mfu_operator.errors import Stall
 from mfu_operator.model.baseline import BaselineSpec, MetricsSource
 from mfu_operator.ports import Credentials

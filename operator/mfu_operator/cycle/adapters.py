@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from mfu_operator.cycle.breaker import Breaker
 from mfu_operator.cycle.profiling_slots import ProfilingSlots
+from mfu_operator.cycle.sharers import Sharers
 from mfu_operator.measure.front import Measuring
 from mfu_operator.model.baseline import ForgeKind
 from mfu_operator.ports import Cluster, Credentials, Delivery, Forge, Repository
@@ -18,7 +19,7 @@ Exchange = Callable[[ForgeKind | None, str, str | None, Credentials | None], Cre
 @dataclass(frozen=True, slots=True)
 class Adapters:
     """The adapters in use. `deliveries` are by the kind of their application object (Application, Kustomization);
-    `breaker` and `slots` are one for the whole operator; `exchange` gives the token of an App for its key;
+    `breaker`, `slots` and `sharers` are one for the whole operator; `exchange` gives the token of an App for its key;
     `neighbours` says which installations serve a namespace, where there is another one than this."""
 
     cluster: Cluster
@@ -29,4 +30,5 @@ class Adapters:
     breaker: Breaker = field(default_factory=Breaker)
     slots: ProfilingSlots = field(default_factory=ProfilingSlots)
     exchange: Exchange = lambda kind, repository, address, credentials: credentials
+    sharers: Sharers = field(default_factory=Sharers)
     neighbours: Callable[[str], tuple[str, ...]] = lambda namespace: ()

@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from mfu_operator.cycle.adapters import Adapters
+from mfu_operator.cycle.credentials import forge_of, source_credentials
 from mfu_operator.cycle.measuring import Inspected, level_in_force, recording_since_s, register, view_of
-from mfu_operator.cycle.perform import forge_of, source_credentials
 from mfu_operator.cycle.profiling_slots import ProfilingSlot
 from mfu_operator.cycle.request_pacing import RequestPacing
 from mfu_operator.detect.comparable import completed

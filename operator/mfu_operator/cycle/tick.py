@@ -89,12 +89,17 @@ def tick(
     status = edited(status, spec, identity.generation, now_s, profiler_image(spec, defaults))
     status, accepted = renewed(status, spec, now_s)
     others = adapters.neighbours(identity.namespace)
-    unseen = World(now_s, identity, spec, status, defaults, steady_s=steady_s, neighbours=others)
+    name = f"{identity.namespace}/{identity.name}"
+    unseen = World(
+        now_s, identity, spec, status, defaults, steady_s=steady_s, neighbours=others,
+        sharers=adapters.sharers.others(name, steady_s),
+    )  # fmt: skip
     world, view = observe(adapters, unseen, backoff.pacing)
     status, events = refresh(world)
     status, over = followed(replace(world, status=status))
     world = replace(world, status=status)
     status, told = _step(adapters, world, backoff)
+    adapters.sharers.note(name, status, steady_s)
     failures = backoff.standing()
     counted = (*backoff.newly_failed(), *_newly_unmeasured(world))
     world = replace(world, status=status)

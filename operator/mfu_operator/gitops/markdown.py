@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Sequence
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~$^>])")
 _SAFE = re.compile(r"[^\w .,:;()/+=%→×−–-]")
@@ -33,7 +34,7 @@ def visible(text: str) -> str:
     return " ".join("".join(char for char in spaced if unicodedata.category(char) not in ("Cf", "Cs", "Co")).split())
 
 
-def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     """A Markdown table, first column left, the others right; cells are Markdown already."""
     lines = [head, tuple(":--" if index == 0 else "--:" for index in range(len(head))), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)

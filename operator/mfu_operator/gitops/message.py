@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from mfu_operator.gitops.markdown import code, escape, plain, table
+from mfu_operator.gitops.values import signal_name, value
 from mfu_operator.model.account import PARTS, StepAccount
-from mfu_operator.model.baseline import Signal
 from mfu_operator.model.commit import Ranking, Source, Suspect
 from mfu_operator.model.incident import Incident
 from mfu_operator.model.investigation import Undoing
@@ -62,7 +62,7 @@ class Story:
 def title(story: Story) -> str:
     """One line, at most 120 characters of a forge's alphabet."""
     incident = story.incident
-    loss = f"{_signal_name(incident.signal)} of {plain(story.subject, 40)} {_moved(incident)}"
+    loss = f"{signal_name(incident.signal)} of {plain(story.subject, 40)} {_moved(incident)}"
     return f"{_undoes(story)}: {loss}"
 
 
@@ -179,9 +179,9 @@ def _summary(story: Story) -> str:
 def _numbers(story: Story) -> str:
     incident = story.incident
     row = (
-        _signal_name(incident.signal),
-        _value(incident.signal, incident.baseline_value),
-        _value(incident.signal, incident.regressed_value),
+        signal_name(incident.signal),
+        value(incident.signal, incident.baseline_value),
+        value(incident.signal, incident.regressed_value),
         f"{_moved(incident)}",
     )
     measured = table(("", "baseline", "now", "change"), [row])
@@ -308,18 +308,6 @@ def _no() -> str:
         "incident and does not ask again. A commit pushed to the branch makes it yours; the operator then leaves it "
         "alone."
     )
-
-
-def _signal_name(signal: str) -> str:
-    return {Signal.MFU: "MFU", Signal.STEP_TIME: "step time", Signal.THROUGHPUT: "throughput"}.get(
-        Signal(signal), signal
-    )
-
-
-def _value(signal: str, value: float) -> str:
-    if signal == Signal.STEP_TIME:
-        return f"{value * 1e3:.1f} ms" if value < 1 else f"{value:.2f} s"
-    return f"{value:.3f}" if signal == Signal.MFU else f"{value:,.0f} tokens/s per GPU"
 
 
 def _moved(incident: Incident) -> str:

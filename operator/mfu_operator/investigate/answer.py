@@ -3,7 +3,7 @@
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mfu_operator.adapters.render.renderer import Renderer
@@ -109,7 +109,8 @@ def _investigated(request: Request, opened: list[Opened], plan: Plan, why_not: s
     found = window(comparison)
     if why_not:
         found = Window(found.steps, None, None, (), why_not)
-    blame = judge(found, str(request.wanted), request.cause)
+    suspected = tuple(each for each in found.steps if each.commit.sha not in request.exonerated)
+    blame = judge(replace(found, steps=suspected), str(request.wanted), request.cause)
     return Investigated(comparison, found, blame, propose(comparison, found, blame))
 
 

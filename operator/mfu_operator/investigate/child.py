@@ -13,7 +13,7 @@ from pathlib import Path
 import git
 
 from mfu_operator.adapters.git import limits
-from mfu_operator.adapters.git.branch import ensure_branch, preview
+from mfu_operator.adapters.git.branch import ensure_branch, preview, remove_branch
 from mfu_operator.adapters.git.clone import Clone
 from mfu_operator.adapters.git.failures import explained, too_large
 from mfu_operator.adapters.git.protocol import Action, Answer, Failure, Request, decode_request, encode
@@ -39,6 +39,7 @@ _ACTIONS: dict[Action, Callable[[Clone, Request], Answer]] = {
     Action.INVESTIGATE: investigate,
     Action.PREVIEW: preview,
     Action.ENSURE_BRANCH: ensure_branch,
+    Action.REMOVE_BRANCH: remove_branch,
 }
 
 

@@ -53,6 +53,7 @@ def findings(
         branch=source.branch,
         good_ran=question.good_images,
         bad_ran=question.bad_images,
+        exonerated=question.exonerated,
         env=env,
     )
     with investigated(request, turn(clone.parent.parent, clone.parent / FETCHED)) as found:

@@ -26,6 +26,7 @@ class Request:
         charts: by `REPO/NAME@VERSION`, the folder of a chart.
         good_images: by image reference, the digest that ran where it was fast; `bad_images` where it is slow.
         good_ran: what ran where it was fast (`name@sha256:…`), by whatever reference; `bad_ran` where it is slow.
+        exonerated: commits that did not do it; they are compared, and not suspected.
         refused: commits whose revert a person has refused.
         env: git's environment; None: one that holds no credentials.
     """
@@ -49,6 +50,7 @@ class Request:
     good_ran: tuple[str, ...] = ()
     bad_ran: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
+    exonerated: tuple[str, ...] = ()
     env: Mapping[str, str] | None = None
 
     def good_digest(self, reference: str) -> str | None:

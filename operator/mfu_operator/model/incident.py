@@ -57,7 +57,11 @@ class SuspectFact:
 @dataclass(frozen=True, slots=True)
 class ProposalFact:
     """What was proposed (or, with a dry run, would be). url, number and opened_at are None with a dry run; opened_at is
-    when the operator opened the pull request, or found it open."""
+    when the operator opened the pull request, or found it open.
+
+    `head` is the commit that the operator pushed; `theirs`: a person pushed to the branch since, so the operator leaves
+    it alone. `withdrawn` says why the operator closed it. `noted` is a digest of what it last said in its comment.
+    """
 
     kind: ProposalKind
     branch: str
@@ -70,6 +74,24 @@ class ProposalFact:
     merged_at: float | None = None
     merge_sha: str | None = None
     opened_at: float | None = None
+    head: str | None = None
+    theirs: bool = False
+    withdrawn: str | None = None
+    noted: str | None = None
+
+    @property
+    def ours(self) -> bool:
+        """Whether it is an open pull request that holds the operator's commit and nothing else."""
+        return self.state is PullRequestState.OPEN and self.head is not None and not self.theirs
+
+
+@dataclass(frozen=True, slots=True)
+class Exoneration:
+    """A commit that did not do it: its revert was merged and rolled out, and the loss remained."""
+
+    suspect: SuspectFact
+    proposal: ProposalFact
+    exonerated_at: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +130,7 @@ class Incident:
     diagnosis: Diagnosis | None = None
     suspect: SuspectFact | None = None
     proposal: ProposalFact | None = None
+    exonerated: tuple[Exoneration, ...] = ()
     blocked: tuple[str, str] | None = None
     """(reason, message): why there is no proposal, where that is the final answer."""
     recovery: Recovery | None = None

@@ -19,6 +19,7 @@ class Question:
         cause: the diagnosed cause, or its bottleneck where the cause is not known; None: no diagnosis.
         good_images: what ran while readings held the baseline (`name@sha256:…`).
         bad_images: what runs now.
+        exonerated: commits that did not do it: they were reverted, and the loss remained.
     """
 
     source: Source
@@ -28,6 +29,7 @@ class Question:
     cause: str | None
     good_images: tuple[str, ...] = ()
     bad_images: tuple[str, ...] = ()
+    exonerated: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

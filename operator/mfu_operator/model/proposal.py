@@ -44,7 +44,7 @@ class Proposal:
 
 
 class PullRequestState(StrEnum):
-    """CLOSED means closed without merging: a person's no."""
+    """CLOSED means closed without merging: a person's no, unless the operator withdrew it."""
 
     OPEN = "Open"
     MERGED = "Merged"
@@ -54,7 +54,7 @@ class PullRequestState(StrEnum):
 @dataclass(frozen=True, slots=True)
 class PullRequest:
     """A pull request as the forge has it. `head` is its branch's newest commit (None: not told), `merge_sha` and
-    `merged_at` (Unix seconds) are set once it is merged."""
+    `merged_at` (Unix seconds) are set once it is merged. `withdrawn`: the operator closed it, not a person."""
 
     number: int
     url: str
@@ -64,3 +64,4 @@ class PullRequest:
     head: str | None = None
     merge_sha: str | None = None
     merged_at: float | None = None
+    withdrawn: bool = False

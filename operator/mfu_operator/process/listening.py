@@ -52,6 +52,7 @@ def take_up(adapters: Adapters, member: Member, now_s: float, steady_s: float, d
     """
     spec, status = member.spec, codec.salvage(member.status()).status
     adapters.breaker.recall(member.identity.namespace, status, now_s, steady_s)
+    adapters.sharers.note(f"{member.identity.namespace}/{member.identity.name}", status, steady_s)
     if isinstance(spec, Stall):
         return
     _recall_job(adapters, member, spec, status, now_s)

@@ -222,6 +222,7 @@ class Reconciler:
         if acting and not self._acted:
             self._acted, self._moved_s = True, self.steady()
             self.adapters.breaker.begin(self._moved_s)
+            self.adapters.sharers.begin(self._moved_s)
             for member in self.fleet.members():
                 self._take_up(member)
         elif not acting and self._acted:

@@ -20,13 +20,18 @@ from mfu_operator.reconcile.effects import (
     Investigate,
     Investigated,
     JobEnsured,
+    Note,
+    Noted,
     Outcome,
     Previewed,
     PreviewProposal,
     Proposed,
     Subject,
+    Withdraw,
+    Withdrawn,
 )
 from mfu_operator.reconcile.incident import opened
+from mfu_operator.reconcile.proposed.facts import with_proposal
 from mfu_operator.reconcile.world import World
 
 FAILED_CONDITION: Mapping[type[Effect], str] = {
@@ -34,6 +39,8 @@ FAILED_CONDITION: Mapping[type[Effect], str] = {
     Investigate: "ProposalFailed",
     PreviewProposal: "ProposalFailed",
     EnsurePullRequest: "ProposalFailed",
+    Withdraw: "ProposalFailed",
+    Note: "ProposalFailed",
 }
 """The condition that an effect's failure makes True."""
 
@@ -68,6 +75,10 @@ def conclude(world: World, effect: Effect, outcome: Outcome) -> Conclusion:
             return _previewed(world, effect, diff)
         case EnsurePullRequest(), Proposed():
             return _proposed(world, effect, outcome)
+        case Withdraw(), Withdrawn():
+            return _withdrawn(world, effect, outcome)
+        case Note(), Noted(refused):
+            return _noted(world, effect, refused)
     raise TypeError(f"{type(outcome).__name__} is no outcome of {type(effect).__name__}")
 
 
@@ -96,7 +107,7 @@ def _suspected(world: World, question: Question, findings: Findings) -> Conclusi
     incident = replace(opened(world), good_revision=question.good, bad_revision=question.bad)
     ranking, chosen = findings.ranking, findings.ranking.chosen
     if chosen is None:
-        because = _no_suspect(findings)
+        because = _no_suspect(findings, question.exonerated)
         blocked = (because.reason, because.message)
         return Conclusion(
             replace(world.status, incident=replace(incident, blocked=blocked)), (Event("Warning", *blocked),)
@@ -138,8 +149,11 @@ def _suspected(world: World, question: Question, findings: Findings) -> Conclusi
     return Conclusion(replace(world.status, incident=found), events, then)
 
 
-def _no_suspect(findings: Findings) -> AskPerson:
+def _no_suspect(findings: Findings, exonerated: tuple[str, ...]) -> AskPerson:
     because = findings.ranking.because
+    if exonerated:
+        names = ", ".join(sha[:12] for sha in exonerated)
+        because = f"{because} ({names} did not do it: reverted, and the loss remained)"
     if findings.not_rendered:
         return AskPerson("CannotRender", because)
     if any(suspect.score >= PLAUSIBLE for suspect in findings.ranking.suspects):
@@ -163,7 +177,7 @@ def _proposed(world: World, effect: EnsurePullRequest, outcome: Proposed) -> Con
     proposal, found = effect.proposal, outcome.pull_request
     fact = ProposalFact(
         proposal.kind,
-        proposal.branch,
+        found.branch or proposal.branch,
         found.title or proposal.title,
         dry_run=False,
         diff=masked(outcome.diff),
@@ -173,6 +187,7 @@ def _proposed(world: World, effect: EnsurePullRequest, outcome: Proposed) -> Con
         opened_at=world.now_s,
         merged_at=found.merged_at,
         merge_sha=found.merge_sha,
+        head=outcome.head,
     )
     incident = replace(opened(world), proposal=fact)
     if found.state is PullRequestState.CLOSED:
@@ -190,3 +205,35 @@ def _proposed(world: World, effect: EnsurePullRequest, outcome: Proposed) -> Con
         return Conclusion(replace(world.status, incident=incident), (Event("Warning", *blocked),))
     event = Event("Normal", "Proposed", f"{found.url}: {fact.title}")
     return Conclusion(replace(world.status, incident=incident), (event,))
+
+
+def _withdrawn(world: World, effect: Withdraw, outcome: Withdrawn) -> Conclusion:
+    found, url = outcome.pull_request, effect.proposal.url
+    if outcome.theirs:
+        status = with_proposal(world.status, url, lambda each: replace(each, theirs=True))
+        told = f"{url} holds a commit that a person pushed: it is theirs, and is left open ({effect.because})"
+        return Conclusion(status, (Event("Normal", "TakenOver", told),))
+    status = with_proposal(
+        world.status,
+        url,
+        lambda each: replace(
+            each,
+            state=found.state,
+            merged_at=found.merged_at,
+            merge_sha=found.merge_sha,
+            withdrawn=effect.because if found.withdrawn else None,
+        ),
+    )
+    if not found.withdrawn:
+        return Conclusion(status)
+    return Conclusion(
+        status, (Event("Normal", "Withdrawn", f"{url} is closed and its branch removed: {effect.because}"),)
+    )
+
+
+def _noted(world: World, effect: Note, refused: str | None) -> Conclusion:
+    status = with_proposal(world.status, effect.proposal.url, lambda each: replace(each, noted=effect.digest))
+    if refused is None:
+        return Conclusion(status)
+    told = f"the forge takes no comment on {effect.proposal.url}: {refused}"
+    return Conclusion(status, (Event("Warning", "NoteRefused", told),))

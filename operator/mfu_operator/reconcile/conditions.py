@@ -18,6 +18,7 @@ StatusUnreadable   True only, for a day: something of the stored status could no
 from collections.abc import Sequence
 from dataclasses import replace
 
+from mfu_operator.detect.formatting import clock
 from mfu_operator.errors import MfuError, Stall, Wait
 from mfu_operator.model.baseline import RemediationMode
 from mfu_operator.model.condition import Condition
@@ -28,14 +29,9 @@ from mfu_operator.model.workload import JobPhase
 from mfu_operator.reconcile import symptoms
 from mfu_operator.reconcile.conclude import Failure
 from mfu_operator.reconcile.incident import proposal_missing
+from mfu_operator.reconcile.proposed.exonerate import RECOVERY_HORIZONS, SYNC_ALLOWANCE_S, rolled_out_s
 from mfu_operator.reconcile.unticked import still_set_aside
 from mfu_operator.reconcile.world import World, seen
-
-RECOVERY_HORIZONS = 3.0
-"""After a merge the tool has to sync, the pods to restart and the readings to hold: three times the horizon."""
-
-SYNC_ALLOWANCE_S = 300.0
-"""… and the GitOps tools' own polling interval (3 minutes in Argo CD) with the pods' start on top."""
 
 
 def conditions(
@@ -188,21 +184,39 @@ def _proposal_failed(world: World, status: Status, failures: Sequence[Failure]) 
 
 def _recovery_failed(world: World, incident: Incident | None) -> Condition | None:
     proposal = incident.proposal if incident is not None else None
-    if incident is None or proposal is None or proposal.merged_at is None:
+    if incident is None:
         return None
+    if proposal is None or proposal.merged_at is None:
+        return _exonerated(incident)
     detection = world.spec.detection
     due_s = proposal.merged_at + SYNC_ALLOWANCE_S + detection.warmup_s + RECOVERY_HORIZONS * detection.recover_s
     if world.now_s < due_s:
-        return None
+        return _exonerated(incident)
     minutes = (world.now_s - proposal.merged_at) / 60
+    if seen(world.source) is not None and rolled_out_s(world, proposal) is None:
+        told = (
+            f"{minutes:.0f} min after the merge no pod runs it, or not all of them: sync the application, and see that "
+            "it replaces the job"
+        )
+        return Condition("RecoveryFailed", "True", "NotRolledOut", told)
     suspect = incident.suspect.sha[:12] if incident.suspect else "the suspect"
-    return Condition(
-        "RecoveryFailed",
-        "True",
-        "NotRecovered",
-        f"{minutes:.0f} min after the merge the loss remains: {suspect} is exonerated, or its revert was not rolled "
-        "out; compare the application's synced revision with the merge",
+    told = (
+        f"{minutes:.0f} min after the merge the loss remains; {suspect} is exonerated once the pods that run the merge "
+        f"have been slow for {RECOVERY_HORIZONS:.0f} times spec.detection.recover"
     )
+    return Condition("RecoveryFailed", "True", "NotRecovered", told)
+
+
+def _exonerated(incident: Incident) -> Condition | None:
+    if not incident.exonerated:
+        return None
+    last = incident.exonerated[-1]
+    names = ", ".join(each.suspect.sha[:12] for each in incident.exonerated)
+    told = (
+        f"{last.proposal.url} was merged at {clock(last.proposal.merged_at or last.exonerated_at)} and rolled out, and "
+        f"the loss remains: {names} did not do it; take the revert back if you want the change"
+    )
+    return Condition("RecoveryFailed", "True", "NotRecovered", told)
 
 
 def _served_twice(neighbours: Sequence[str]) -> Condition | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from mfu_operator.model.commit import Source
 from mfu_operator.model.condition import Event
-from mfu_operator.model.incident import ProfileFact, Status
+from mfu_operator.model.incident import ProfileFact, ProposalFact, Status
 from mfu_operator.model.investigation import Findings, Question
 from mfu_operator.model.proposal import Proposal, PullRequest
 
@@ -59,7 +59,26 @@ class EnsurePullRequest:
     proposal: Proposal
 
 
-Effect = EnsureJob | Investigate | PreviewProposal | EnsurePullRequest
+@dataclass(frozen=True, slots=True)
+class Withdraw:
+    """Close the operator's own pull request and remove its branch, because of something that a person reads there."""
+
+    source: Source
+    proposal: ProposalFact
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Have the operator's comment on a pull request say `text`, of which `digest` is kept."""
+
+    source: Source
+    proposal: ProposalFact
+    text: str
+    digest: str
+
+
+Effect = EnsureJob | Investigate | PreviewProposal | EnsurePullRequest | Withdraw | Note
 Step = Record | Effect
 
 
@@ -84,10 +103,26 @@ class Previewed:
 
 @dataclass(frozen=True, slots=True)
 class Proposed:
-    """The pull request as the forge has it, and the diff that it carries."""
+    """The pull request as the forge has it, the diff that it carries, and the commit that was pushed (None: none)."""
 
     pull_request: PullRequest
     diff: str
+    head: str | None = None
 
 
-Outcome = JobEnsured | Investigated | Previewed | Proposed
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """The pull request as the forge has it now. `theirs`: a person pushed to its branch, so it was left alone."""
+
+    pull_request: PullRequest
+    theirs: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """The comment says it, or the forge does not take it for the reason given."""
+
+    refused: str | None = None
+
+
+Outcome = JobEnsured | Investigated | Previewed | Proposed | Withdrawn | Noted

@@ -12,6 +12,7 @@ from mfu_operator.reconcile import profile
 from mfu_operator.reconcile.effects import Record, Step, Subject
 from mfu_operator.reconcile.known_good import known_good, newest_start_s, quiet, with_revision
 from mfu_operator.reconcile.opening import dismissed, new_incident, onset_s
+from mfu_operator.reconcile.proposed.follow import tell, withdraw
 from mfu_operator.reconcile.world import World
 
 
@@ -105,5 +106,11 @@ def _profiled(failure: tuple[str, str] | None, job: str) -> Event:
     return Event("Warning", failure[0], failure[1])
 
 
-CHAIN: Sequence[Callable[[World], Step | None]] = (open_incident, remember_known_good, profile_once)
+CHAIN: Sequence[Callable[[World], Step | None]] = (
+    open_incident,
+    remember_known_good,
+    withdraw,
+    tell,
+    profile_once,
+)
 """In the order in which a missing fact is obtained."""

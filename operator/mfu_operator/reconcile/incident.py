@@ -15,14 +15,16 @@ from mfu_operator.model.condition import Event
 from mfu_operator.model.diagnosis import Bottleneck, Diagnosis
 from mfu_operator.model.incident import Incident, KnownGood, ProfileFact
 from mfu_operator.model.investigation import Question
-from mfu_operator.model.proposal import PullRequestState
 from mfu_operator.model.verdict import Verdict
 from mfu_operator.reconcile import profile
 from mfu_operator.reconcile.effects import Investigate, Record, Step, Subject
 from mfu_operator.reconcile.proposable import not_proposable
+from mfu_operator.reconcile.proposed.answer import hear_answer
+from mfu_operator.reconcile.proposed.exonerate import MOST_EXONERATED, exonerate
+from mfu_operator.reconcile.proposed.follow import tell, withdraw
 from mfu_operator.reconcile.recovery import recovered
 from mfu_operator.reconcile.supersede import supersede
-from mfu_operator.reconcile.world import Unseen, World, seen
+from mfu_operator.reconcile.world import Unseen, World
 from mfu_operator.trace.diagnosis.diagnose import diagnose
 
 RUNBOOKS = {
@@ -195,6 +197,12 @@ def propose(world: World) -> Step | None:
             "name it in spec.remediation.application",
         )
     _cool_down(world)
+    if len(incident.exonerated) >= MOST_EXONERATED:
+        names = ", ".join(each.suspect.sha[:12] for each in incident.exonerated)
+        raise AskPerson(
+            "NoSuspect",
+            f"{names} were reverted in turn and the loss remains: no commit of the window did it alone, or none at all",
+        )
     if world.status.known_good is None:
         blocked = (
             "KnownGoodUnknown",
@@ -210,24 +218,8 @@ def _question(world: World, source: Source, known_good: KnownGood, good: str, ba
     cause = None if diagnosis is None else diagnosis.cause or (diagnosis.bottleneck and str(diagnosis.bottleneck))
     pods = world.workload.pods if world.workload is not None else ()
     run = tuple(dict.fromkeys(image for pod in pods for image in pod.images))
-    return Question(source, good, bad, world.spec.workload, cause, known_good.images, run)
-
-
-def hear_answer(world: World) -> Step | None:
-    """Note what became of the pull request. Closed without merging is a person's no, and final."""
-    incident, answer = opened(world), seen(world.pull_request)
-    if world.answer_problem is not None:
-        raise world.answer_problem
-    proposal = incident.proposal
-    if proposal is None or answer is None or proposal.state is answer.state:
-        return None
-    answered = replace(
-        incident, proposal=replace(proposal, state=answer.state, merged_at=answer.merged_at, merge_sha=answer.merge_sha)
-    )
-    if answer.state is PullRequestState.CLOSED:
-        blocked = ("PullRequestClosed", f"{answer.url} was closed without merging, which is taken as a no")
-        return _with(world, replace(answered, blocked=blocked), Event("Warning", *blocked))
-    return _with(world, answered, Event("Normal", "Merged", f"{answer.url} was merged; watching for the recovery"))
+    return Question(source, good, bad, world.spec.workload, cause, known_good.images, run,
+                    tuple(each.suspect.sha for each in opened(world).exonerated))  # fmt: skip
 
 
 def opened(world: World) -> Incident:
@@ -245,7 +237,9 @@ def proposal_missing(spec: BaselineSpec, incident: Incident) -> bool:
     mode, proposal = spec.remediation.mode, incident.proposal
     if mode is RemediationMode.OFF or incident.blocked is not None:
         return False
-    return proposal is None or (proposal.dry_run and mode is RemediationMode.PULL_REQUEST)
+    if proposal is None or proposal.withdrawn is not None:
+        return True
+    return proposal.dry_run and mode is RemediationMode.PULL_REQUEST
 
 
 def _cool_down(world: World) -> None:
@@ -292,6 +286,9 @@ CHAIN: Sequence[Callable[[World], Step | None]] = (
     confirm,
     rule_out,
     hear_answer,
+    exonerate,
+    withdraw,
+    tell,
     propose,
 )
 """In the order in which a missing fact is obtained."""

@@ -6,17 +6,19 @@ from mfu_operator.model.proposal import PullRequestState
 from mfu_operator.model.verdict import Judgement, Verdict
 from mfu_operator.reconcile.incident import proposal_missing
 from mfu_operator.reconcile.profile import awaits_job
+from mfu_operator.reconcile.proposed.follow import outstanding
 from mfu_operator.reconcile.world import Need
 
 
 def needs(spec: BaselineSpec, status: Status, judgement: Judgement | None) -> frozenset[Need]:
     """The observations to make before deciding."""
+    follow = {Need.SOURCE} if outstanding(spec, status) else set()
     if status.incident is not None:
-        return _of_incident(spec, status.incident, judgement)
+        return _of_incident(spec, status.incident, judgement) | follow
     wanted = {Need.JOB} if awaits_job(status.healthy_profile) else set()
     if judgement is not None and judgement.verdict is Verdict.HEALTHY and not judgement.gates:
         wanted.add(Need.SOURCE)
-    return frozenset(wanted)
+    return frozenset(wanted | follow)
 
 
 def _of_incident(spec: BaselineSpec, incident: Incident, judgement: Judgement | None) -> frozenset[Need]:
@@ -25,6 +27,8 @@ def _of_incident(spec: BaselineSpec, incident: Incident, judgement: Judgement | 
     if recovers or proposal_missing(spec, incident):
         wanted.add(Need.SOURCE)
     proposal = incident.proposal
+    if proposal is not None and proposal.state is PullRequestState.MERGED:
+        wanted.add(Need.SOURCE)
     if proposal is not None and proposal.state is PullRequestState.OPEN:
         wanted.add(Need.PULL_REQUEST)
     return frozenset(wanted)

@@ -10,6 +10,7 @@ from mfu_operator.model.baseline import Baseline, BaselineSpec
 from mfu_operator.model.commit import Source
 from mfu_operator.model.incident import Recording, Status
 from mfu_operator.model.proposal import PullRequest
+from mfu_operator.model.sharer import Sharer
 from mfu_operator.model.verdict import Judgement
 from mfu_operator.model.vitals import Symptom
 from mfu_operator.model.workload import ProfilingJob, Workload
@@ -73,6 +74,7 @@ class World:
     `mismatches` are the fields in which the job is not the baseline's. `last_reading_s` is when the job was read
     last, Unix seconds. `now_s` is wall time, for facts alone; `steady_s` are seconds on a clock that nobody sets, for
     pauses alone. `neighbours` are the installations that serve this baseline, where there is another one than this.
+    `sharers` are the parts of other baselines in pull requests; None: not known yet.
     """
 
     now_s: float
@@ -98,3 +100,4 @@ class World:
     steady_s: float = 0.0
     neighbours: tuple[str, ...] = ()
     last_reading_s: float | None = None
+    sharers: tuple[Sharer, ...] | None = ()

@@ -15,7 +15,7 @@ from mfu_operator.adapters.egress import Egress
 from mfu_operator.adapters.forges import AppTokens, Web, forge
 from mfu_operator.adapters.forges.github_app import RENEWED_S
 from mfu_operator.api.bound_address import Bound
-from mfu_operator.cycle.perform import credentials_of
+from mfu_operator.cycle.credentials import credentials_of
 from mfu_operator.errors import MfuError, Retry, Stall
 from mfu_operator.model.baseline import ForgeKind, SecretRef
 from mfu_operator.ports import FORGE, PASSWORD, AppKey, Credentials

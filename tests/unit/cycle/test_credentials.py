@@ -6,7 +6,7 @@ import pytest
 
 from mfu_operator.adapters.credentials_folder import CredentialsFolder
 from mfu_operator.api.bound_address import Bound
-from mfu_operator.cycle.perform import source_credentials
+from mfu_operator.cycle.credentials import source_credentials
 from mfu_operator.errors import Stall
 from mfu_operator.model.baseline import MetricsSource, SecretRef
 from mfu_operator.ports import Credentials

@@ -7,6 +7,7 @@ import pytest
 
 from mfu_operator.errors import AskPerson, Retry, Stall, Wait
 from mfu_operator.model.baseline import RemediationMode
+from mfu_operator.model.commit import Deployed
 from mfu_operator.model.condition import Condition
 from mfu_operator.model.incident import Incident, ProfileFact, Status
 from mfu_operator.model.verdict import Verdict
@@ -165,9 +166,19 @@ def test_what_a_person_must_decide_is_final_for_the_incident() -> None:
 
 
 @pytest.mark.parametrize(("after_s", "failing"), [(300 + 120 + 3 * 600 - 1, False), (300 + 120 + 3 * 600, True)])
-def test_a_loss_that_outlives_the_merge_exonerates_the_commit(after_s: float, failing: bool) -> None:
+def test_a_loss_that_outlives_the_merge_is_told_once_it_should_be_over(after_s: float, failing: bool) -> None:
     status = ailing(explained(suspect=worlds.SUSPECT, proposal=worlds.MERGED))
     found = told(world(status, now_s=worlds.NOW_S + after_s, judgement=regressed(True)))
     assert ("RecoveryFailed" in found) is failing
     if failing:
-        assert f"{worlds.SLOW[:12]} is exonerated" in found["RecoveryFailed"].message
+        assert found["RecoveryFailed"].reason == "NotRolledOut"
+
+
+def test_a_loss_that_remains_where_the_merge_runs_is_about_to_exonerate_the_commit() -> None:
+    status = ailing(explained(suspect=worlds.SUSPECT, proposal=worlds.MERGED))
+    synced = Deployed("f" * 40, worlds.NOW_S + 10)
+    source = worlds.source(deployed=(*worlds.source().deployed, synced))
+    run = worlds.workload(worlds.NOW_S + 30)
+    found = told(world(status, now_s=worlds.NOW_S + 3000, judgement=regressed(True), source=source, workload=run))
+    assert found["RecoveryFailed"].reason == "NotRecovered"
+    assert f"{worlds.SLOW[:12]} is exonerated once" in found["RecoveryFailed"].message

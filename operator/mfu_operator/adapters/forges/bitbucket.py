@@ -7,10 +7,12 @@ from urllib.parse import quote
 
 from mfu_operator.adapters.forges.address import Address
 from mfu_operator.adapters.forges.http import Api, Refused, Web, refused
+from mfu_operator.adapters.forges.marks import WITHDRAWN, Comment, keep_note, withdrawn_text
 from mfu_operator.adapters.timestamps import unix_time
 from mfu_operator.model.proposal import Proposal, PullRequest, PullRequestState
 from mfu_operator.ports import Credentials
 
+_PAGE = 100
 _STATES = {"OPEN": PullRequestState.OPEN, "DRAFT": PullRequestState.OPEN, "MERGED": PullRequestState.MERGED}
 
 
@@ -62,15 +64,52 @@ class Bitbucket:
 
     def get(self, number: int) -> PullRequest:
         """The pull request by number."""
-        found = self._api.get(f"pullrequests/{number}")
-        if found is None:
-            raise self._api.missing(f"pull request {number}")
-        return _read(found)
+        return _read(self._pull(number))
 
     def commit_message(self, sha: str) -> str | None:
         """The message of a commit; None where there is no such commit."""
         found = self._api.get(f"commit/{quote(sha, safe='')}")
         return None if found is None else str(found["message"])
+
+    def withdraw(self, number: int, remark: str) -> PullRequest:
+        """Decline the pull request unless it is closed: first its description, because declining takes none."""
+        pull = self._pull(number)
+        if _STATES.get(pull["state"]) is not PullRequestState.OPEN:
+            return _read(pull)
+        text = withdrawn_text(remark, str(pull.get("description") or ""))
+        try:
+            self._api.change(f"pullrequests/{number}", {"title": pull["title"], "description": text}, "PUT")
+            return _read(self._api.post(f"pullrequests/{number}/decline", {}))
+        except Refused as error:
+            raise refused("Bitbucket", error) from error
+
+    def note(self, number: int, text: str) -> None:
+        """The operator's comment on a pull request."""
+        path = f"pullrequests/{number}/comments"
+        found = self._api.get(path, {"q": "deleted = false", "pagelen": _PAGE}) or {}
+        try:
+            keep_note(
+                text,
+                [
+                    Comment(each["id"], str((each.get("content") or {}).get("raw")), _author(each.get("user")))
+                    for each in found.get("values", ())
+                ],
+                _author(self._pull(number).get("author")),
+                lambda said: self._api.post(path, {"content": {"raw": said}}),
+                lambda known, said: self._api.change(f"{path}/{known.id}", {"content": {"raw": said}}, "PUT"),
+            )
+        except Refused as error:
+            raise refused("Bitbucket", error) from error
+
+    def _pull(self, number: int) -> Mapping[str, Any]:
+        found: Mapping[str, Any] | None = self._api.get(f"pullrequests/{number}")
+        if found is None:
+            raise self._api.missing(f"pull request {number}")
+        return found
+
+
+def _author(of: Mapping[str, Any] | None) -> object:
+    return (of or {}).get("uuid")
 
 
 def _authorization(credentials: Credentials) -> str:
@@ -98,4 +137,5 @@ def _read(pull: Mapping[str, Any]) -> PullRequest:
         head=(pull["source"].get("commit") or {}).get("hash"),
         merge_sha=(pull.get("merge_commit") or {}).get("hash") if merged else None,
         merged_at=unix_time(pull.get("closed_on") or pull.get("updated_on")) if merged else None,
+        withdrawn=state is PullRequestState.CLOSED and WITHDRAWN in str(pull.get("description")),
     )

@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 from mfu_operator.adapters.forges.address import Address
 from mfu_operator.adapters.forges.http import LABEL, Api, Refused, Web, refused
+from mfu_operator.adapters.forges.marks import WITHDRAWN, Comment, keep_note, withdrawn_text
 from mfu_operator.adapters.timestamps import unix_time
 from mfu_operator.model.proposal import Proposal, PullRequest, PullRequestState
 from mfu_operator.ports import Credentials
@@ -48,15 +49,43 @@ class Gitea:
 
     def get(self, number: int) -> PullRequest:
         """The pull request by number."""
-        found = self._api.get(f"pulls/{number}")
-        if found is None:
-            raise self._api.missing(f"pull request {number}")
-        return _read(found)
+        return _read(self._pull(number))
 
     def commit_message(self, sha: str) -> str | None:
         """The message of a commit; None where there is no such commit."""
         found = self._api.get(f"git/commits/{quote(sha, safe='')}")
         return None if found is None else str(found["commit"]["message"])
+
+    def withdraw(self, number: int, remark: str) -> PullRequest:
+        """Close the pull request unless it is closed."""
+        pull = self._pull(number)
+        if pull["state"] != "open":
+            return _read(pull)
+        body = {"state": "closed", "body": withdrawn_text(remark, str(pull.get("body") or ""))}
+        try:
+            return _read(self._api.change(f"pulls/{number}", body))
+        except Refused as error:
+            raise refused("Gitea", error) from error
+
+    def note(self, number: int, text: str) -> None:
+        """The operator's comment on a pull request, which is an issue of the same number."""
+        comments = f"issues/{number}/comments"
+        try:
+            keep_note(
+                text,
+                [Comment(each["id"], str(each["body"]), _author(each)) for each in self._api.get(comments) or ()],
+                _author(self._pull(number)),
+                lambda said: self._api.post(comments, {"body": said}),
+                lambda known, said: self._api.change(f"issues/comments/{known.id}", {"body": said}),
+            )
+        except Refused as error:
+            raise refused("Gitea", error) from error
+
+    def _pull(self, number: int) -> Mapping[str, Any]:
+        found: Mapping[str, Any] | None = self._api.get(f"pulls/{number}")
+        if found is None:
+            raise self._api.missing(f"pull request {number}")
+        return found
 
     def _base(self, proposal: Proposal) -> str:
         if proposal.base not in ("", "HEAD"):
@@ -77,6 +106,10 @@ class Gitea:
         return [made["id"]]
 
 
+def _author(of: Mapping[str, Any]) -> object:
+    return (of.get("user") or {}).get("id")
+
+
 def _is_from(pull: Mapping[str, Any], branch: str) -> bool:
     """`head.label` is the branch even after it was deleted, when `head.ref` no longer is."""
     head = pull["head"]
@@ -95,4 +128,5 @@ def _read(pull: Mapping[str, Any]) -> PullRequest:
         head=pull["head"].get("sha"),
         merge_sha=pull.get("merge_commit_sha") if merged else None,
         merged_at=unix_time(pull.get("merged_at")) if merged else None,
+        withdrawn=not merged and closed is PullRequestState.CLOSED and WITHDRAWN in str(pull.get("body")),
     )

@@ -6,10 +6,13 @@ from urllib.parse import quote
 
 from mfu_operator.adapters.forges.address import Address
 from mfu_operator.adapters.forges.http import LABEL, Api, Refused, Web, refused
+from mfu_operator.adapters.forges.marks import WITHDRAWN, Comment, keep_note, withdrawn_text
 from mfu_operator.adapters.timestamps import unix_time
 from mfu_operator.errors import MfuError
 from mfu_operator.model.proposal import Proposal, PullRequest, PullRequestState
 from mfu_operator.ports import Credentials
+
+_PAGE = 100
 
 
 def root_of(address: Address) -> str:
@@ -62,15 +65,46 @@ class GitHub:
 
     def get(self, number: int) -> PullRequest:
         """The pull request by number."""
-        found = self._api.get(f"{self._repository}/pulls/{number}")
-        if found is None:
-            raise self._api.missing(f"pull request {number}")
-        return _read(found)
+        return _read(self._pull(number))
 
     def commit_message(self, sha: str) -> str | None:
         """The message of a commit; None where there is no such commit."""
         found = self._api.get(f"{self._repository}/commits/{quote(sha, safe='')}")
         return None if found is None else str(found["commit"]["message"])
+
+    def withdraw(self, number: int, remark: str) -> PullRequest:
+        """Close the pull request unless it is closed."""
+        pull = self._pull(number)
+        if pull["state"] != "open":
+            return _read(pull)
+        body = {"state": "closed", "body": withdrawn_text(remark, str(pull.get("body") or ""))}
+        try:
+            return _read(self._api.change(f"{self._repository}/pulls/{number}", body))
+        except Refused as error:
+            raise refused("GitHub", error) from error
+
+    def note(self, number: int, text: str) -> None:
+        """The operator's comment on a pull request, which is an issue of the same number."""
+        comments = f"{self._repository}/issues/{number}/comments"
+        try:
+            keep_note(
+                text,
+                [
+                    Comment(each["id"], str(each["body"]), _author(each))
+                    for each in self._api.pages(comments, {"per_page": _PAGE}, _PAGE)
+                ],
+                _author(self._pull(number)),
+                lambda said: self._api.post(comments, {"body": said}),
+                lambda known, said: self._api.change(f"{self._repository}/issues/comments/{known.id}", {"body": said}),
+            )
+        except Refused as error:
+            raise refused("GitHub", error) from error
+
+    def _pull(self, number: int) -> Mapping[str, Any]:
+        found: Mapping[str, Any] | None = self._api.get(f"{self._repository}/pulls/{number}")
+        if found is None:
+            raise self._api.missing(f"pull request {number}")
+        return found
 
     def _base(self, proposal: Proposal) -> str:
         if proposal.base not in ("", "HEAD"):
@@ -88,6 +122,10 @@ class GitHub:
             return
 
 
+def _author(of: Mapping[str, Any]) -> object:
+    return (of.get("user") or {}).get("id")
+
+
 def _read(pull: Mapping[str, Any]) -> PullRequest:
     merged_at = pull.get("merged_at")
     closed = PullRequestState.CLOSED if pull["state"] == "closed" else PullRequestState.OPEN
@@ -100,4 +138,5 @@ def _read(pull: Mapping[str, Any]) -> PullRequest:
         head=pull["head"].get("sha"),
         merge_sha=pull.get("merge_commit_sha") if merged_at else None,
         merged_at=unix_time(merged_at),
+        withdrawn=not merged_at and closed is PullRequestState.CLOSED and WITHDRAWN in str(pull.get("body")),
     )

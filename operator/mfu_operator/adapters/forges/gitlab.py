@@ -6,10 +6,12 @@ from urllib.parse import quote
 
 from mfu_operator.adapters.forges.address import Address
 from mfu_operator.adapters.forges.http import LABEL, Api, Refused, Web, refused
+from mfu_operator.adapters.forges.marks import WITHDRAWN, Comment, keep_note, withdrawn_text
 from mfu_operator.adapters.timestamps import unix_time
 from mfu_operator.model.proposal import Proposal, PullRequest, PullRequestState
 from mfu_operator.ports import Credentials
 
+_PAGE = 100
 _STATES = {"opened": PullRequestState.OPEN, "locked": PullRequestState.OPEN, "merged": PullRequestState.MERGED}
 
 
@@ -62,15 +64,47 @@ class GitLab:
 
     def get(self, number: int) -> PullRequest:
         """The merge request by its number in the project (iid)."""
-        found = self._api.get(f"merge_requests/{number}")
-        if found is None:
-            raise self._api.missing(f"merge request {number}")
-        return _read(found)
+        return _read(self._request(number))
 
     def commit_message(self, sha: str) -> str | None:
         """The message of a commit; None where there is no such commit."""
         found = self._api.get(f"repository/commits/{quote(sha, safe='')}")
         return None if found is None else str(found["message"])
+
+    def withdraw(self, number: int, remark: str) -> PullRequest:
+        """Close the merge request unless it is closed."""
+        request = self._request(number)
+        if request["state"] != "opened":
+            return _read(request)
+        text = withdrawn_text(remark, str(request.get("description") or ""))
+        try:
+            body = {"state_event": "close", "description": text}
+            return _read(self._api.change(f"merge_requests/{number}", body, "PUT"))
+        except Refused as error:
+            raise refused("GitLab", error) from error
+
+    def note(self, number: int, text: str) -> None:
+        """The operator's comment on a merge request, which GitLab calls a note."""
+        notes = f"merge_requests/{number}/notes"
+        try:
+            keep_note(
+                text,
+                [
+                    Comment(each["id"], str(each["body"]), _author(each))
+                    for each in self._api.pages(notes, {"per_page": _PAGE, "sort": "asc"}, _PAGE)
+                ],
+                _author(self._request(number)),
+                lambda said: self._api.post(notes, {"body": said}),
+                lambda known, said: self._api.change(f"{notes}/{known.id}", {"body": said}, "PUT"),
+            )
+        except Refused as error:
+            raise refused("GitLab", error) from error
+
+    def _request(self, number: int) -> Mapping[str, Any]:
+        found: Mapping[str, Any] | None = self._api.get(f"merge_requests/{number}")
+        if found is None:
+            raise self._api.missing(f"merge request {number}")
+        return found
 
     def _base(self, proposal: Proposal) -> str:
         if proposal.base not in ("", "HEAD"):
@@ -79,6 +113,10 @@ class GitLab:
         if found is None:
             raise self._api.missing("such project")
         return str(found["default_branch"])
+
+
+def _author(of: Mapping[str, Any]) -> object:
+    return (of.get("author") or {}).get("id")
 
 
 def _read(request: Mapping[str, Any]) -> PullRequest:
@@ -94,4 +132,5 @@ def _read(request: Mapping[str, Any]) -> PullRequest:
         head=request.get("sha"),
         merge_sha=landed if merged else None,
         merged_at=unix_time(request.get("merged_at")) if merged else None,
+        withdrawn=state is PullRequestState.CLOSED and WITHDRAWN in str(request.get("description")),
     )

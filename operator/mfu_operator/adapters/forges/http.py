@@ -45,7 +45,8 @@ DIRECT = Web()
 
 
 class Refused(Exception):
-    """The forge refused a creation for its content (400, 409, 422): often because it was done already."""
+    """The forge refused a creation or a change for its content (400, 405, 409, 412, 422): often because it was done
+    already."""
 
     def __init__(self, status: int, said: str) -> None:
         super().__init__(said)
@@ -76,6 +77,10 @@ class Api:
     def post(self, path: str, body: Mapping[str, Any]) -> Any:
         """The JSON that a creation answers with; Refused where the forge will not."""
         return self._ask("POST", path, json=body)
+
+    def change(self, path: str, body: Mapping[str, Any], method: str = "PATCH") -> Any:
+        """The JSON that a change of what is there answers with; Refused where the forge will not."""
+        return self._ask(method, path, json=body)
 
     def pages(self, path: str, params: Mapping[str, str | int], size: int) -> Iterator[Any]:
         """The items of a list, page by page, until one is not full."""
@@ -147,7 +152,7 @@ class Api:
                 f"{self._name} refused {path} ({status}): {said}. Check the Secret in "
                 "spec.remediation.forge.secretRef: its token must be valid and may open pull requests here.",
             )
-        if method == "POST" and status in (400, 409, 422):
+        if method != "GET" and status in (400, 405, 409, 412, 422):
             raise Refused(status, said)
         if 300 <= status < 400:
             location = response.headers.get("location", "?").partition("?")[0][:_MOST_SAID]

@@ -12,6 +12,7 @@ import git
 from mfu_operator.adapters.git.clone import Clone
 from mfu_operator.adapters.git.protocol import Answer, Identity, Request
 from mfu_operator.errors import AskPerson, MfuError
+from mfu_operator.gitops.propose import BRANCH_PREFIX
 from mfu_operator.model.proposal import Edit, Proposal, ProposalKind
 
 _RACED = re.compile(
@@ -46,6 +47,23 @@ def ensure_branch(clone: Clone, request: Request) -> Answer:
                 raise
     _as_proposed(clone, proposal, existing)
     return Answer(text=existing.hexsha)
+
+
+def remove_branch(clone: Clone, request: Request) -> Answer:
+    """The branch gone from the remote, unless it is at another commit than the operator's: that is somebody's work."""
+    if request.branch is None or not request.branch[0].startswith(BRANCH_PREFIX):
+        raise ValueError(f"{request.action} needs a branch of the operator's")
+    branch, head = request.branch
+    existing = clone.fetch(branch)
+    if existing is None or existing.hexsha != head:
+        return Answer()
+    ref = f"refs/heads/{branch}"
+    try:
+        clone.run("push", f"--force-with-lease={ref}:{head}", "--end-of-options", "origin", f":{ref}")
+    except git.GitCommandError as error:
+        if not _RACED.search(str(error.stderr)) and "remote ref does not exist" not in str(error.stderr):
+            raise
+    return Answer()
 
 
 def _proposal(request: Request) -> Proposal:

@@ -20,6 +20,7 @@ class Action(StrEnum):
     INVESTIGATE = "investigate"
     PREVIEW = "preview"
     ENSURE_BRANCH = "ensureBranch"
+    REMOVE_BRANCH = "removeBranch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class Identity:
 @dataclass(frozen=True, slots=True)
 class Request:
     """One piece of work. `url` holds no credentials; `folder` is empty and removed by the caller; `others` are the
-    addresses of more repositories that may be fetched."""
+    addresses of more repositories that may be fetched; `branch` is one to remove and the commit that it must be at."""
 
     action: Action
     url: str
@@ -43,6 +44,7 @@ class Request:
     question: Question | None = None
     others: tuple[str, ...] = ()
     proposal: Proposal | None = None
+    branch: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

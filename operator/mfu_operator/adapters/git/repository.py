@@ -83,6 +83,10 @@ class GitRepository:
         """
         return self._ask(Action.ENSURE_BRANCH, source, credentials, proposal=proposal).text
 
+    def remove_branch(self, source: Source, branch: str, head: str, credentials: Credentials | None) -> None:
+        """Remove the branch where it still is at `head`. Raises what `ensure_branch` raises for the repository."""
+        self._ask(Action.REMOVE_BRANCH, source, credentials, branch=(branch, head))
+
     def _ask(
         self,
         action: Action,
@@ -90,6 +94,7 @@ class GitRepository:
         credentials: Credentials | None,
         question: Question | None = None,
         proposal: Proposal | None = None,
+        branch: tuple[str, str] | None = None,
     ) -> Answer:
         url = clean_url(source.repository)
         if urlsplit(url).scheme not in self._transports:
@@ -104,7 +109,7 @@ class GitRepository:
             addresses |= self._others(question.source, url, credentials)
         with tempfile.TemporaryDirectory(prefix="mfu-git-") as folder:
             others = tuple(address for address in addresses if address != url)
-            request = Request(action, url, folder, source, self._identity, question, others, proposal)
+            request = Request(action, url, folder, source, self._identity, question, others, proposal, branch)
             env = environment(url, credentials, folder, self._transports, addresses)
             answer = self._run(request, env, ends_s - time.monotonic())
         if answer.failure is not None:

@@ -1,0 +1,69 @@
+"""A revert that was merged and rolled out, and did not help: the commit did not do it."""
+
+from dataclasses import replace
+
+from mfu_operator.gitops.window import runs
+from mfu_operator.model.baseline import Detection
+from mfu_operator.model.condition import Event
+from mfu_operator.model.incident import Exoneration, ProposalFact
+from mfu_operator.model.proposal import PullRequestState
+from mfu_operator.model.verdict import Verdict
+from mfu_operator.reconcile.effects import Record, Step
+from mfu_operator.reconcile.proposed.facts import same_commit
+from mfu_operator.reconcile.world import World, seen
+
+RECOVERY_HORIZONS = 3.0
+"""Readings of pods that run the revert hold the baseline within one horizon where it helps: three leave no doubt."""
+
+SYNC_ALLOWANCE_S = 300.0
+"""A GitOps tool may sync what it read before the merge: Argo CD keeps a branch's head for three minutes."""
+
+MOST_EXONERATED = 3
+"""Commits that one incident holds responsible in turn. Each costs people a merge and a restart of their training."""
+
+
+def exonerate(world: World) -> Step | None:
+    """Note that the commit did not do it; the next suspect is considered then."""
+    incident, judgement = world.status.incident, world.judgement
+    if incident is None or incident.suspect is None or incident.proposal is None or judgement is None:
+        return None
+    started_s = rolled_out_s(world, incident.proposal)
+    if started_s is None or judgement.verdict is not Verdict.REGRESSED or judgement.recover_evidence_s > 0:
+        return None
+    if judgement.last_usable_s is None or judgement.last_usable_s < started_s + _horizon_s(world.spec.detection):
+        return None
+    suspect, proposal = incident.suspect, incident.proposal
+    after = replace(
+        incident,
+        exonerated=(*incident.exonerated, Exoneration(suspect, replace(proposal, diff=None), world.now_s)),
+        suspect=None,
+        proposal=None,
+    )
+    told = (
+        f"{proposal.url} was merged and rolled out, and the loss remains: commit {suspect.sha[:12]} did not do it; "
+        "take its revert back if you want the change, and the next suspect is considered"
+    )
+    return Record(replace(world.status, incident=after), (Event("Warning", "Exonerated", told),))
+
+
+def rolled_out_s(world: World, proposal: ProposalFact) -> float | None:
+    """When the last of the pods that run the merged proposal started; None where it is not merged, not everywhere, or
+    nobody knows."""
+    source, merged_s = seen(world.source), proposal.merged_at
+    if proposal.state is not PullRequestState.MERGED or merged_s is None or source is None or world.workload is None:
+        return None
+    began_s = [
+        begun_s
+        for each in runs(source.deployed)
+        if (begun_s := min(each.time_s, each.started_s or each.time_s)) >= merged_s + SYNC_ALLOWANCE_S
+        or (same_commit(each.revision, proposal.merge_sha) and each.time_s >= merged_s)
+    ]
+    starts_s = [pod.started_at for pod in world.workload.pods]
+    if not began_s or not starts_s:
+        return None
+    known_s = [each for each in starts_s if each is not None and each >= min(began_s)]
+    return max(known_s) if len(known_s) == len(starts_s) else None
+
+
+def _horizon_s(detection: Detection) -> float:
+    return detection.warmup_s + RECOVERY_HORIZONS * detection.recover_s
