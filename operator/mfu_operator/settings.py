@@ -42,7 +42,7 @@ class Settings:
     profiling_permits: Mapping[str, frozenset[Privilege]] = field(default_factory=dict)
     sweep_interval_s: float = 30.0
     reconcile_interval_s: float = 15.0
-    listen_address: str = "0.0.0.0"  # in a pod: the kubelet and Prometheus come from elsewhere
+    listen_address: str = "0.0.0.0"  # noqa: S104 - in a pod: the kubelet and Prometheus come from elsewhere
     health_port: int = 8080
     metrics_port: int = 9090
 

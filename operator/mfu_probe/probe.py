@@ -260,7 +260,7 @@ class Probe:
             info=self._info.labels(),
         )
 
-    def serve(self, port: int, address: str = "0.0.0.0") -> None:
+    def serve(self, port: int, address: str = "0.0.0.0") -> None:  # noqa: S104 - Prometheus asks from elsewhere
         """Serve metrics and captures on `address`:`port` from a thread; a port already taken is only a warning."""
         server = ProbeServer(self.snapshot, self._session, RankIdentity.from_environment(os.environ))
         try:

@@ -38,9 +38,8 @@ def client(
     """
     secret = auth is not None or any(name.lower() in _SECRET for name in headers)
     egress.require(base, with_credentials=secret)
-    context = verify or ssl.create_default_context()
-    inner = transport or _transport(base, egress, context, deadline_s, proxied)
-    return httpx.Client(headers=dict(headers), auth=auth, timeout=None, transport=inner, trust_env=False)
+    inner = transport or _transport(base, egress, verify or ssl.create_default_context(), deadline_s, proxied)
+    return httpx.Client(headers=dict(headers), auth=auth, timeout=None, transport=inner, trust_env=False)  # noqa: S113 - BoundedTransport
 
 
 class AnswerTooLarge(httpx.HTTPError):

@@ -135,7 +135,7 @@ class Section:
             return None
         try:
             return read(value)
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:
             self.refuse(name, f"cannot be read: {error}")
 
 

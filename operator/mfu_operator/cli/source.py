@@ -20,7 +20,7 @@ from mfu_operator.ports import Credentials
 from mfu_operator.process.wiring import own_credentials
 from mfu_operator.settings import from_environment
 
-TOKEN_VARIABLE = "MFU_PROMETHEUS_TOKEN"
+TOKEN_VARIABLE = "MFU_PROMETHEUS_TOKEN"  # noqa: S105 - a variable's name
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,7 +115,10 @@ def _settings(text: str) -> Any:
     parser = configparser.ConfigParser(interpolation=None, delimiters=("=", ":"), strict=False, allow_no_value=True)
     parser.optionxform = str  # type: ignore[assignment,method-assign]
     headed = text if re.match(r"\s*(?:[#;].*\n\s*)*\[", text) else f"[settings]\n{text}"
-    parser.read_string(headed)
+    try:
+        parser.read_string(headed)
+    except AttributeError as error:  # a name without a value that goes on in the next line
+        raise NotStructuredError("no settings: a line goes on and has no value") from error
     return {section: dict(parser[section]) for section in parser.sections()}
 
 

@@ -120,7 +120,7 @@ class ProfilingMode(StrEnum):
     AUTO = "Auto"
 
 
-CAPTURE_SECRET = "mfu-capture"
+CAPTURE_SECRET = "mfu-capture"  # noqa: S105 - a Secret's name
 """The Secret with the capture API's token where none is named: everybody may name this one."""
 
 

@@ -59,7 +59,7 @@ class Service:
         address: to listen on.
     """
 
-    def __init__(self, folder: Path | None, traces: Path, port: int, address: str = "0.0.0.0") -> None:
+    def __init__(self, folder: Path | None, traces: Path, port: int, address: str = "0.0.0.0") -> None:  # noqa: S104 - others than the pod ask
         self.processes = Processes(traces)
         self._socket = _bound(folder)
         self._port, self._address = port, address

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 FOLDER_VARIABLE = "MFU_PROBE_TRACE_DIR"
-SHARED_MEMORY = Path("/dev/shm")  # memory-backed in every container
+SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - memory-backed in every container
 MOST_BYTES = 256 * 1024 * 1024
 """Of one trace, uncompressed: thirty steps of a large model. A smaller folder limits it further."""
 

@@ -88,6 +88,17 @@ def test_failures_say_what_to_do_next(answer: httpx.Response, kind: type[MfuErro
     assert TOKEN not in raised.value.message
 
 
+@pytest.mark.parametrize(
+    "answer", [[{}], [5], {"values": [{"state": 7}]}, "x", [{"number": None, "head": {"ref": "x"}}]]
+)
+@pytest.mark.parametrize("kind", list(ForgeKind))
+def test_an_answer_that_no_forge_gives_is_a_problem_of_its_address(kind: ForgeKind, answer: object) -> None:
+    forge = at(kind, transport(lambda request: httpx.Response(200, json=answer)))
+    with pytest.raises(Retry) as raised:
+        forge.get(1)
+    assert raised.value.reason == "ForgeUnreachable" and "what its API does not describe" in raised.value.message
+
+
 def test_a_forge_that_does_not_answer_is_unreachable() -> None:
     def fail(request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectTimeout("slow", request=request)

@@ -222,6 +222,11 @@ def test_a_bad_field_is_named_with_what_to_write(sections: dict[str, Any], named
     assert "secret@" not in caught.value.message and "me:pw" not in caught.value.message
 
 
+def test_a_number_beyond_all_numbers_is_refused() -> None:
+    with pytest.raises(Stall, match="cannot be read"):
+        decode.spec(body(baseline={"values": {"mfu": 10**400}}))
+
+
 def test_a_deadline_is_at_most_four_hours() -> None:
     assert decode.spec(body(profiling={"deadline": "4h"})).profiling.deadline_s == 4 * 3600
     with pytest.raises(Stall, match="at most 4h"):

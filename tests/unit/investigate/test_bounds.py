@@ -1,5 +1,6 @@
 """What a stranger's repository holds is bounded, and a bound that was met is never innocence."""
 
+import contextlib
 import time
 from pathlib import Path
 
@@ -10,8 +11,9 @@ from mfu_operator.adapters.render.program import run
 from mfu_operator.cli.main import cli
 from mfu_operator.gitops.blame import hunks
 from mfu_operator.gitops.changes import changes
+from mfu_operator.gitops.manifests import NotStructuredError, leaves
 from mfu_operator.gitops.rendered import programs, shell
-from mfu_operator.gitops.rendered.reading import UnreadableText, yaml_documents
+from mfu_operator.gitops.rendered.reading import UnreadableText, embedded, yaml_documents
 from mfu_operator.gitops.sources.tree import NotRenderable
 from mfu_operator.model.commit import FileChange
 from tests.support.built import built
@@ -112,3 +114,17 @@ def test_the_text_tells_a_person_the_same(tmp_path: Path) -> None:
     assert 'data["train.yaml"].num_workers: 8 → 0' in result.output
     assert "proposal  Revert on main" in result.output
     assert "\x1b" not in result.output
+
+
+@pytest.mark.parametrize("text", ["!!int ''", "!!bool x", "!!float ''", "a: !!int x", "!!timestamp x", "!!binary é"])
+def test_a_value_that_is_not_what_its_tag_says_is_no_yaml(text: str) -> None:
+    with contextlib.suppress(UnreadableText):
+        yaml_documents(text)
+    with contextlib.suppress(NotStructuredError):
+        leaves("a.yaml", text)
+
+
+def test_settings_whose_line_goes_on_without_a_value_are_none() -> None:
+    with pytest.raises(NotStructuredError):
+        leaves("a.cfg", "a\n a")
+    assert embedded("a.ini", "a\n a") is None

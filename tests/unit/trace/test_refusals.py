@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -183,3 +184,16 @@ def test_where_no_process_has_kernels_the_alarm_stays(tmp_path: Path) -> None:
     found = analyze([file.write(tmp_path / "t")])
     assert found.diagnosis.bottleneck == "Inconclusive"
     assert any("privileges" in one for one in found.traces[0].warnings)
+
+
+def test_a_name_in_an_export_is_never_sql(tmp_path: Path) -> None:
+    """A query without an end, for one: SELECT 1 FROM "a" , (WITH RECURSIVE …) --" would run it."""
+    file = NsysFile()
+    Loop(steps=4).record(file, 1)
+    path = file.write(tmp_path / "t.sqlite")
+    plain = analyze([path]).diagnosis
+    with sqlite3.connect(path) as connection:
+        connection.execute('CREATE TABLE "a"" , sqlite_no_such_table --" (x)')
+        connection.execute('INSERT INTO "a"" , sqlite_no_such_table --" VALUES (1)')
+    connection.close()
+    assert analyze([path]).diagnosis == plain

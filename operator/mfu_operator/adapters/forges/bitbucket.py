@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 from mfu_operator.adapters.forges.address import Address
-from mfu_operator.adapters.forges.http import Api, Refused, Web, refused
+from mfu_operator.adapters.forges.http import Api, Refused, Web, refused, text_of, understood
 from mfu_operator.adapters.forges.marks import WITHDRAWN, Comment, keep_note, withdrawn_text
 from mfu_operator.adapters.timestamps import unix_time
 from mfu_operator.model.proposal import Proposal, PullRequest, PullRequestState
@@ -28,6 +28,7 @@ class Bitbucket:
             web,
         )
 
+    @understood
     def find(self, branch: str) -> PullRequest | None:
         """The newest pull request from `branch`, open or not (without `state` in the query only open ones are told)."""
         states = " OR ".join(f'state = "{state}"' for state in ("OPEN", "MERGED", "DECLINED", "SUPERSEDED"))
@@ -38,6 +39,7 @@ class Bitbucket:
         own = [pull for pull in found["values"] if _is_own(pull)]
         return _read(own[0]) if own else None
 
+    @understood
     def ensure(self, proposal: Proposal) -> PullRequest:
         """The pull request from the proposal's branch, opened unless there is one.
 
@@ -62,15 +64,18 @@ class Bitbucket:
                 raise refused("Bitbucket", error) from error
             return raced
 
+    @understood
     def get(self, number: int) -> PullRequest:
         """The pull request by number."""
         return _read(self._pull(number))
 
+    @understood
     def commit_message(self, sha: str) -> str | None:
         """The message of a commit; None where there is no such commit."""
         found = self._api.get(f"commit/{quote(sha, safe='')}")
         return None if found is None else str(found["message"])
 
+    @understood
     def withdraw(self, number: int, remark: str) -> PullRequest:
         """Decline the pull request unless it is closed: first its description, because declining takes none."""
         pull = self._pull(number)
@@ -83,6 +88,7 @@ class Bitbucket:
         except Refused as error:
             raise refused("Bitbucket", error) from error
 
+    @understood
     def note(self, number: int, text: str) -> None:
         """The operator's comment on a pull request."""
         path = f"pullrequests/{number}/comments"
@@ -134,8 +140,8 @@ def _read(pull: Mapping[str, Any]) -> PullRequest:
         branch=str(pull["source"]["branch"]["name"]),
         state=state,
         title=str(pull["title"]),
-        head=(pull["source"].get("commit") or {}).get("hash"),
-        merge_sha=(pull.get("merge_commit") or {}).get("hash") if merged else None,
+        head=text_of((pull["source"].get("commit") or {}).get("hash")),
+        merge_sha=text_of((pull.get("merge_commit") or {}).get("hash")) if merged else None,
         merged_at=unix_time(pull.get("closed_on") or pull.get("updated_on")) if merged else None,
         withdrawn=state is PullRequestState.CLOSED and WITHDRAWN in str(pull.get("description")),
     )

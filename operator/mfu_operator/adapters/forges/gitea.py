@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import quote
 
 from mfu_operator.adapters.forges.address import Address
-from mfu_operator.adapters.forges.http import LABEL, Api, Refused, Web, refused
+from mfu_operator.adapters.forges.http import LABEL, Api, Refused, Web, refused, text_of, understood
 from mfu_operator.adapters.forges.marks import WITHDRAWN, Comment, keep_note, withdrawn_text
 from mfu_operator.adapters.timestamps import unix_time
 from mfu_operator.model.proposal import Proposal, PullRequest, PullRequestState
@@ -25,6 +25,7 @@ class Gitea:
             web,
         )
 
+    @understood
     def find(self, branch: str) -> PullRequest | None:
         """The newest pull request from `branch`, open or not. Its list has no such filter, so pages are read."""
         if self._api.get("") is None:
@@ -33,6 +34,7 @@ class Gitea:
         from_branch = [pull for pull in self._api.pages("pulls", params, _PAGE) if _is_from(pull, branch)]
         return _read(max(from_branch, key=lambda pull: int(pull["number"]))) if from_branch else None
 
+    @understood
     def ensure(self, proposal: Proposal) -> PullRequest:
         """The pull request from the proposal's branch, opened unless there is one."""
         found = self.find(proposal.branch)
@@ -47,15 +49,18 @@ class Gitea:
                 raise refused("Gitea", error) from error
             return raced
 
+    @understood
     def get(self, number: int) -> PullRequest:
         """The pull request by number."""
         return _read(self._pull(number))
 
+    @understood
     def commit_message(self, sha: str) -> str | None:
         """The message of a commit; None where there is no such commit."""
         found = self._api.get(f"git/commits/{quote(sha, safe='')}")
         return None if found is None else str(found["commit"]["message"])
 
+    @understood
     def withdraw(self, number: int, remark: str) -> PullRequest:
         """Close the pull request unless it is closed."""
         pull = self._pull(number)
@@ -67,6 +72,7 @@ class Gitea:
         except Refused as error:
             raise refused("Gitea", error) from error
 
+    @understood
     def note(self, number: int, text: str) -> None:
         """The operator's comment on a pull request, which is an issue of the same number."""
         comments = f"issues/{number}/comments"
@@ -125,8 +131,8 @@ def _read(pull: Mapping[str, Any]) -> PullRequest:
         branch=str(pull["head"].get("label") or pull["head"]["ref"]),
         state=PullRequestState.MERGED if merged else closed,
         title=str(pull["title"]),
-        head=pull["head"].get("sha"),
-        merge_sha=pull.get("merge_commit_sha") if merged else None,
+        head=text_of(pull["head"].get("sha")),
+        merge_sha=text_of(pull.get("merge_commit_sha")) if merged else None,
         merged_at=unix_time(pull.get("merged_at")) if merged else None,
         withdrawn=not merged and closed is PullRequestState.CLOSED and WITHDRAWN in str(pull.get("body")),
     )

@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import quote
 
 from mfu_operator.adapters.forges.address import Address
-from mfu_operator.adapters.forges.http import LABEL, Api, Refused, Web, refused
+from mfu_operator.adapters.forges.http import LABEL, Api, Refused, Web, refused, text_of, understood
 from mfu_operator.adapters.forges.marks import WITHDRAWN, Comment, keep_note, withdrawn_text
 from mfu_operator.adapters.timestamps import unix_time
 from mfu_operator.errors import MfuError
@@ -33,6 +33,7 @@ class GitHub:
         self._repository = f"repos/{address.path}"
         self._api = Api("GitHub", root_of(address), headers, web)
 
+    @understood
     def find(self, branch: str) -> PullRequest | None:
         """The newest pull request from `branch`, open or not."""
         params: dict[str, str | int] = {
@@ -47,6 +48,7 @@ class GitHub:
         from_branch = [pull for pull in found if pull["head"]["ref"] == branch]
         return _read(from_branch[0]) if from_branch else None
 
+    @understood
     def ensure(self, proposal: Proposal) -> PullRequest:
         """The pull request from the proposal's branch, opened unless there is one; then labelled, where that works."""
         found = self.find(proposal.branch)
@@ -63,15 +65,18 @@ class GitHub:
         self._label(opened.number)
         return opened
 
+    @understood
     def get(self, number: int) -> PullRequest:
         """The pull request by number."""
         return _read(self._pull(number))
 
+    @understood
     def commit_message(self, sha: str) -> str | None:
         """The message of a commit; None where there is no such commit."""
         found = self._api.get(f"{self._repository}/commits/{quote(sha, safe='')}")
         return None if found is None else str(found["commit"]["message"])
 
+    @understood
     def withdraw(self, number: int, remark: str) -> PullRequest:
         """Close the pull request unless it is closed."""
         pull = self._pull(number)
@@ -83,6 +88,7 @@ class GitHub:
         except Refused as error:
             raise refused("GitHub", error) from error
 
+    @understood
     def note(self, number: int, text: str) -> None:
         """The operator's comment on a pull request, which is an issue of the same number."""
         comments = f"{self._repository}/issues/{number}/comments"
@@ -135,8 +141,8 @@ def _read(pull: Mapping[str, Any]) -> PullRequest:
         branch=str(pull["head"]["ref"]),
         state=PullRequestState.MERGED if merged_at else closed,
         title=str(pull["title"]),
-        head=pull["head"].get("sha"),
-        merge_sha=pull.get("merge_commit_sha") if merged_at else None,
+        head=text_of(pull["head"].get("sha")),
+        merge_sha=text_of(pull.get("merge_commit_sha")) if merged_at else None,
         merged_at=unix_time(merged_at),
         withdrawn=not merged_at and closed is PullRequestState.CLOSED and WITHDRAWN in str(pull.get("body")),
     )

@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import quote
 
 from mfu_operator.adapters.forges.address import Address
-from mfu_operator.adapters.forges.http import LABEL, Api, Refused, Web, refused
+from mfu_operator.adapters.forges.http import LABEL, Api, Refused, Web, refused, text_of, understood
 from mfu_operator.adapters.forges.marks import WITHDRAWN, Comment, keep_note, withdrawn_text
 from mfu_operator.adapters.timestamps import unix_time
 from mfu_operator.model.proposal import Proposal, PullRequest, PullRequestState
@@ -27,6 +27,7 @@ class GitLab:
             web,
         )
 
+    @understood
     def find(self, branch: str) -> PullRequest | None:
         """The newest merge request from `branch`, open or not."""
         params: dict[str, str | int] = {
@@ -41,6 +42,7 @@ class GitLab:
         own = [request for request in found if request.get("source_project_id") == request.get("target_project_id")]
         return _read(own[0]) if own else None
 
+    @understood
     def ensure(self, proposal: Proposal) -> PullRequest:
         """The merge request from the proposal's branch, opened unless there is one."""
         found = self.find(proposal.branch)
@@ -62,15 +64,18 @@ class GitLab:
                 raise refused("GitLab", error) from error
             return raced
 
+    @understood
     def get(self, number: int) -> PullRequest:
         """The merge request by its number in the project (iid)."""
         return _read(self._request(number))
 
+    @understood
     def commit_message(self, sha: str) -> str | None:
         """The message of a commit; None where there is no such commit."""
         found = self._api.get(f"repository/commits/{quote(sha, safe='')}")
         return None if found is None else str(found["message"])
 
+    @understood
     def withdraw(self, number: int, remark: str) -> PullRequest:
         """Close the merge request unless it is closed."""
         request = self._request(number)
@@ -83,6 +88,7 @@ class GitLab:
         except Refused as error:
             raise refused("GitLab", error) from error
 
+    @understood
     def note(self, number: int, text: str) -> None:
         """The operator's comment on a merge request, which GitLab calls a note."""
         notes = f"merge_requests/{number}/notes"
@@ -129,8 +135,8 @@ def _read(request: Mapping[str, Any]) -> PullRequest:
         branch=str(request["source_branch"]),
         state=state,
         title=str(request["title"]),
-        head=request.get("sha"),
-        merge_sha=landed if merged else None,
+        head=text_of(request.get("sha")),
+        merge_sha=text_of(landed) if merged else None,
         merged_at=unix_time(request.get("merged_at")) if merged else None,
         withdrawn=state is PullRequestState.CLOSED and WITHDRAWN in str(request.get("description")),
     )

@@ -1,16 +1,20 @@
 """Talking to a forge: JSON both ways, the token in a header only, failures as what to do next."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from json import loads
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import httpx
 
 from mfu_operator.adapters.egress import ANYWHERE, Egress
 from mfu_operator.adapters.guarded_http import AnswerTooLarge, client, content
 from mfu_operator.errors import Retry, Stall
+
+Arguments = ParamSpec("Arguments")
+Answer = TypeVar("Answer")
 
 LABEL = "mfu-operator"
 
@@ -166,6 +170,28 @@ class Api:
 
     def _unreachable(self, response: httpx.Response, said: str) -> Retry:
         return Retry("ForgeUnreachable", f"{self._name} at {self._base} answered {response.status_code}: {said}.")
+
+
+def understood(method: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
+    """A method of a forge that reads its answers as its API describes them; ForgeUnreachable where one is
+    none of those, because something else may answer at the address."""
+
+    @wraps(method)
+    def read(*of: Arguments.args, **named: Arguments.kwargs) -> Answer:
+        try:
+            return method(*of, **named)
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            told = f"{type(of[0]).__name__} answered what its API does not describe: is the address a forge's?"
+            raise Retry("ForgeUnreachable", told) from error
+
+    return read
+
+
+def text_of(value: object) -> str | None:
+    """A text, or None for none. Raises TypeError: it is neither."""
+    if value is None or isinstance(value, str):
+        return value
+    raise TypeError(f"{type(value).__name__} where a text belongs")
 
 
 def refused(name: str, error: Refused) -> Stall:

@@ -23,6 +23,9 @@ MAX_DEPTH = 100
 
 _EMBEDDED_CHARACTERS = 1024 * 1024
 _BaseLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_OF_TAGS = (LookupError, ValueError, TypeError, AttributeError, OverflowError)
+"""What PyYAML raises of a value that is not what its tag says: `!!int ''`, `!!bool x`."""
+
 _NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)[eE][-+]?\d+\Z")
 _DOTENV = re.compile(r"(?:export )?([A-Za-z_][A-Za-z0-9_.]{0,200})=([^\n]*)\Z")
 
@@ -58,7 +61,9 @@ def yaml_documents(text: str) -> list[Any]:
                 found.append(builder.build(loader.get_node(), 0))
         finally:
             loader.dispose()
-    except (yaml.YAMLError, RecursionError, MemoryError) as error:
+    except UnreadableText:
+        raise
+    except (yaml.YAMLError, RecursionError, MemoryError, *_OF_TAGS) as error:
         raise UnreadableText(f"no YAML: {_first_line(error)}") from error
     return [document for document in found if document is not None]
 
@@ -130,8 +135,8 @@ def embedded(name: str, text: str) -> Any | None:
             return _ini(text)
         if lower.endswith((".yaml", ".yml", ".json")):
             return _structured(text)
-    except (UnreadableText, ValueError, configparser.Error, RecursionError):
-        return None
+    except (UnreadableText, ValueError, configparser.Error, RecursionError, AttributeError):
+        return None  # AttributeError is configparser's, of a name without a value that goes on in the next line
     if lower.endswith((".py", ".sh", ".bash", ".tpl", ".txt", ".md")):
         return None
     return _guessed(text, lower.endswith((".env", ".properties")))

@@ -11,7 +11,7 @@ from mfu_operator.profiling.live.request import CaptureRequest, encode
 from mfu_operator.profiling.surgery import ANALYSIS_CONTAINER
 
 REQUEST_VARIABLE = "MFU_CAPTURE_REQUEST"
-TOKEN_FOLDER = "/var/run/mfu-capture"  # a folder
+TOKEN_FOLDER = "/var/run/mfu-capture"  # noqa: S105 - a folder
 TOKEN_FILE = f"{TOKEN_FOLDER}/token"
 TRACES = "/var/lib/mfu"
 TERMINATION_LOG = "/dev/termination-log"

@@ -21,7 +21,7 @@ from mfu_operator.profiling.plan.manifest import (
 )
 from mfu_operator.profiling.plan.training import Training
 
-SHARED_MEMORY = "/dev/shm"  # a host path that manifests mount, not a file of ours
+SHARED_MEMORY = "/dev/shm"  # noqa: S108 - a host path that manifests mount, not a file of ours
 _CACHE_PATH = re.compile(r"(^|/)\.?(cache|tmp|scratch)(/|$)")
 _RENDEZVOUS = re.compile(r"^--(?:rdzv[-_]endpoint|master[-_]addr|coordinator[-_]address)$")
 _LOCAL = re.compile(r"^(localhost|127\.0\.0\.1|\[?::1\]?|0\.0\.0\.0|\$\(?\{?MASTER_ADDR\}?\)?)(:\S+)?$")

@@ -14,7 +14,7 @@ from mfu_operator.profiling.plan.manifest import Manifest, containers_of, mappin
 from mfu_operator.profiling.plan.training import Training
 
 PORT_NUMBER = 9400
-TOKEN_FOLDER = "/var/run/mfu-capture"  # a folder
+TOKEN_FOLDER = "/var/run/mfu-capture"  # noqa: S105 - a folder
 VOLUME = "mfu-capture-token"
 RUN = ("mfu_probe", "run", "--")
 

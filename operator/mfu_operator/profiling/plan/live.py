@@ -19,9 +19,9 @@ from mfu_operator.profiling.plan.training import Training
 
 PORT = "mfu-probe"
 SIDECAR = "mfu-capture"
-SECRET = "mfu-capture"  # the name of a Secret
-TOKEN_FILE = "MFU_PROBE_TOKEN_FILE"  # the name of a variable
-TOKEN = "MFU_PROBE_TOKEN"  # the name of a variable
+SECRET = "mfu-capture"  # noqa: S105 - the name of a Secret
+TOKEN_FILE = "MFU_PROBE_TOKEN_FILE"  # noqa: S105 - the name of a variable
+TOKEN = "MFU_PROBE_TOKEN"  # noqa: S105 - the name of a variable
 DAEMON = "KINETO_USE_DAEMON"
 SHARED_FOLDERS = ("KINETO_IPC_SOCKET_DIR", "KINETO_ONDEMAND_TRACE_DIR")
 OFF = "mfu-operator.io/capture"

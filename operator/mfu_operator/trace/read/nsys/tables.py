@@ -39,6 +39,7 @@ class connect:  # noqa: N801 - reads as the verb it is
     def __init__(self, path: Path) -> None:
         self._connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
         self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max(path.stat().st_size, LEAST_LIMIT_BYTES))
+        self._connection.execute("PRAGMA trusted_schema = OFF")
         self._connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
 
     def __enter__(self) -> sqlite3.Connection:
@@ -152,8 +153,16 @@ class Tables:
 
 def _columns(connection: sqlite3.Connection) -> Mapping[str, frozenset[str]]:
     listed = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-    present = [name for name in listed if connection.execute(f'SELECT 1 FROM "{name}" LIMIT 1').fetchone()]
-    return {name: frozenset(row[1] for row in connection.execute(f'PRAGMA table_info("{name}")')) for name in present}
+    present = [name for name in listed if connection.execute(f"SELECT 1 FROM {quoted(name)} LIMIT 1").fetchone()]
+    return {
+        name: frozenset(row[1] for row in connection.execute(f"PRAGMA table_info({quoted(name)})")) for name in present
+    }
+
+
+def quoted(name: str) -> str:
+    """A name of the file's own as one identifier of SQL, whatever stands in it."""
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'
 
 
 def _sound(start: Ints, end: Ints) -> Flags:
