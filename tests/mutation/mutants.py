@@ -100,7 +100,8 @@ _Change = tuple[str, ast.expr | ast.stmt, str]
 
 
 def _changes(node: ast.AST, function: str) -> Iterator[_Change]:
-    """The changes beneath a node; none in annotations, decorators, assertions, texts and what is raised or logged."""
+    """The changes beneath a node; none in annotations, decorators, assertions, texts and what is raised or
+    logged."""
     if isinstance(node, ast.Assert | ast.JoinedStr) or _logs(node):
         return
     if isinstance(node, ast.Raise):
@@ -117,10 +118,15 @@ def _changes(node: ast.AST, function: str) -> Iterator[_Change]:
     else:
         yield from ((function, *changed) for changed in _statements(node))
     for name, value in ast.iter_fields(node):
-        if name not in ("annotation", "ctx"):
+        if name not in ("annotation", "ctx") and not _asserts(node):
             for child in value if isinstance(value, list) else [value]:
                 if isinstance(child, ast.AST):
                     yield from _changes(child, function)
+
+
+def _asserts(node: ast.AST) -> bool:
+    """Whether a node is the `strict=True` of a `zip`, which asserts what holds and decides nothing."""
+    return isinstance(node, ast.keyword) and node.arg == "strict"
 
 
 def _logs(node: ast.AST) -> bool:

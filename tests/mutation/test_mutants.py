@@ -13,7 +13,7 @@ LIMIT: int = 2
 @decorated(1)
 def first(values: list[int], least: int = 1) -> int | None:
     assert values != []
-    for value in values:
+    for value, _ in zip(values, values, strict=True):
         if value > least and not seen(value):
             return value
     log.info("none of %d", 3)

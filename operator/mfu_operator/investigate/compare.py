@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 
 from mfu_operator.adapters.git.store import Step as History
 from mfu_operator.adapters.render.helm import DEFAULT_RELEASE
@@ -116,11 +117,7 @@ def window(comparison: Comparison) -> Window:
         sides = [comparison.delivered(ends[0], good=True), comparison.delivered(ends[1])]
     good, bad = sides
     changed = differences(good, bad) if good and bad else ()
-    steps = [step for number in range(len(comparison.opened)) for step in _steps(comparison, number)]
-    order = {id(step): number for number, step in enumerate(steps)}
-    several = sum(1 for each in comparison.opened if each.steps) > 1
-    if several:
-        steps.sort(key=lambda step: (-step.commit.time_s, order[id(step)]))
+    steps = _in_order([_steps(comparison, number) for number in range(len(comparison.opened))])
     missing = {f"{name} is not among the rendered objects" for side in sides if side for name in side.missing}
     missing |= {f"how {name} was at good: it is taken as it is now" for name in comparison.assumed()}
     told = [f"{name}: {key}" for name, key in sorted(comparison.left_out)]
@@ -134,6 +131,16 @@ def window(comparison: Comparison) -> Window:
     if comparison.then is not None:
         outside += settings_changed(comparison.then.plan.parts, comparison.renderer.plan.parts)
     return Window(tuple(steps), good, bad, changed, why_not, tuple(told), absent, outside, moved, alike)
+
+
+def _in_order(by_source: Sequence[Sequence[Step]]) -> list[Step]:
+    """The commits of all sources, newest first. Within a source history orders them, whatever a committer's clock said:
+    one that is older than its parent by its time counts as made with it."""
+    timed: list[tuple[float, Step]] = []
+    for steps in by_source:
+        times_s = list(accumulate((step.commit.time_s for step in reversed(steps)), max))
+        timed += zip(reversed(times_s), steps, strict=True)
+    return [step for _, step in sorted(timed, key=lambda each: -each[0])]
 
 
 def _digests(

@@ -25,13 +25,15 @@ from mfu_operator.reconcile.world import World
 
 
 def supersede(world: World) -> Step | None:
-    """Close the incident of what is gone and open that of what took its place."""
+    """Close the incident of what is gone and open that of what took its place; only called where there is one, and its
+    workload."""
     return _another_run(world) or _another_loss(world)
 
 
 def _another_run(world: World) -> Step | None:
     before, judgement, workload = world.status.incident, world.judgement, world.workload
-    if before is None or judgement is None or workload is None or not _unexplained(before):
+    assert before is not None and workload is not None
+    if judgement is None or not _unexplained(before):
         return None
     started_s = newest_start_s(workload.pods)
     if before.template in (None, workload.template_digest) or started_s is None or started_s <= before.onset_at:
@@ -46,7 +48,8 @@ def _another_run(world: World) -> Step | None:
 def _another_loss(world: World) -> Step | None:
     """Where what is confirmed is larger by more than the tolerance, and began a whole horizon after the incident."""
     before, judgement = world.status.incident, world.judgement
-    if before is None or judgement is None or not judgement.confirmed or judgement.onset_s is None:
+    assert before is not None
+    if judgement is None or not judgement.confirmed or judgement.onset_s is None:
         return None
     if before.confirmed_at is not None or before.proposal is not None:
         return None

@@ -4,9 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from mfu_operator.detect.advance import advance
+from mfu_operator.detect.evidence import initial
 from mfu_operator.model.baseline import Level, Signal
 from mfu_operator.model.series import Reading
-from mfu_operator.model.verdict import Verdict
+from mfu_operator.model.verdict import Gate, Verdict
 from tests.unit.detect.series import BASELINE, MINUTE, RULE, alarm_time, flat, joined, judged
 
 TODAY_S = 1_790_000_000.0
@@ -81,3 +83,34 @@ def test_a_confirmed_loss_began_when_it_was_confirmed_to_have_begun_whatever_com
     deeper = joined(first, flat(90, loss=0.018), flat(60, loss=0.15))
     assert judged(deeper).confirmed
     assert judged(deeper).onset_s == judged(first).onset_s
+
+
+@pytest.mark.parametrize(("loss", "confirmed"), [(0.021, False), (0.03, True)])
+def test_a_loss_that_noise_alone_may_carry_beyond_the_tolerance_is_not_confirmed(loss: float, confirmed: bool) -> None:
+    judgement = judged(joined(flat(60), flat(180, loss=loss)))
+    assert judgement.verdict is Verdict.REGRESSED
+    assert judgement.confirmed is confirmed
+
+
+def test_a_start_is_over_once_one_signal_is_good() -> None:
+    """What two signals contradict each other in is no slow start."""
+    assert Gate.STARTING not in judged(both(flat(5), 1.05), BOTH, RULE).gates
+
+
+def test_a_slow_start_began_after_the_last_good_reading() -> None:
+    moment, rest = flat(1.5), flat(60, loss=0.10)
+    begun = judged(joined(flat(5, loss=0.10), moment, flat(1.0), rest)).onset_s
+    assert begun is not None
+    assert begun >= 5 * MINUTE
+
+
+@pytest.mark.parametrize("level_until_minutes", [None, 90])
+def test_a_run_is_starting_until_its_own_level_was_recorded(level_until_minutes: int | None) -> None:
+    recorded_s = None if level_until_minutes is None else level_until_minutes * MINUTE
+    state, slow = initial(recorded_s), flat(60, loss=0.10)
+    for reading in slow:
+        state = advance(state, reading, BASELINE, RULE)
+    assert state.alarmed is (recorded_s is None)
+    for reading in joined(slow, flat(60, loss=0.10, incarnation="b"))[len(slow) :]:
+        state = advance(state, reading, BASELINE, RULE)
+    assert state.alarmed, "another run is not the one that the level was recorded of"

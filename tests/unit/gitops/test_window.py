@@ -33,8 +33,9 @@ def test_a_revision_deployed_clearly_after_the_onset_is_exonerated() -> None:
     assert window(history, good("a", 990), 1120) == ("a", "b")
 
 
-def test_a_revision_deployed_just_after_the_estimated_onset_is_not() -> None:
-    history = source(Deployed("a", 0), Deployed("b", 1179))
+@pytest.mark.parametrize("deployed_s", [1179, 1180])
+def test_a_revision_deployed_just_after_the_estimated_onset_is_not(deployed_s: float) -> None:
+    history = source(Deployed("a", 0), Deployed("b", deployed_s))
     assert window(history, good("a", 990), 1120) == ("a", "b")
 
 
@@ -56,6 +57,11 @@ def test_a_known_good_revision_that_the_history_forgot_still_bounds_the_window()
 def test_after_a_rollback_and_a_new_commit_the_rollback_is_the_good_one() -> None:
     history = source(Deployed("a", 0), Deployed("b", 300), Deployed("a", 600), Deployed("c", 1000))
     assert window(history, good("a", 990), 1120) == ("a", "c")
+
+
+def test_a_revision_that_was_taken_back_before_the_onset_did_not_do_it() -> None:
+    with pytest.raises(AskPerson, match="no revision was deployed"):
+        window(source(Deployed("a", 0), Deployed("b", 1000), Deployed("a", 1030)), good("a", 990), 1120)
 
 
 @pytest.mark.parametrize("later", [(), (Deployed("b", 2000),)])

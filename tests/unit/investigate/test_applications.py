@@ -128,6 +128,26 @@ def test_the_commits_of_two_repositories_are_compared_each_with_its_own_history(
     assert precision.json["proposal"]["base"]["repository"] == CHARTS
 
 
+@pytest.mark.parametrize("behind_s", [0, 3600])
+def test_a_committer_s_clock_that_is_behind_changes_no_order_within_a_repository(tmp_path: Path, behind_s: int) -> None:
+    models, jobs = Story(tmp_path / "models"), Story(tmp_path / "jobs")
+    models.commit("Good", {"gpt/train.yaml": config_map("num_workers: 8\n")})
+    models.replace("Fewer", "gpt/train.yaml", "8", "2")
+    models.replace("Back", "gpt/train.yaml", "2", "8")
+    models.upstream.set_clock_back(behind_s)
+    models.replace("Workers", "gpt/train.yaml", "8", "0")
+    jobs.commit("Good", {"gpt/job.yaml": job()})
+    jobs.replace("Image", "gpt/job.yaml", "gpt:v1", "gpt:v2")
+    sources = [{"repoURL": MODELS, "targetRevision": "main", "path": "gpt"},
+               {"repoURL": CHARTS, "targetRevision": "main", "path": "gpt"}]  # fmt: skip
+    app = argo(tmp_path, {"sources": sources})
+    told = models.ask("DataLoaderWorkers", *app, "--values", f"{CHARTS}={jobs.repo}",
+                      "--good", f"{CHARTS}={jobs.shas['Good']}")  # fmt: skip
+    assert told.chosen == "Workers"
+    ours = [told.subjects[each["sha"]] for each in told.json["suspects"] if each["sha"] in told.subjects]
+    assert ours == ["Workers", "Back", "Fewer"]
+
+
 def test_a_version_range_follows_the_highest_tag(tmp_path: Path) -> None:
     charts, values = Story(tmp_path / "charts"), Story(tmp_path / "values")
     charts.commit("Good", {"trainer/Chart.yaml": "apiVersion: v2\nname: trainer\nversion: 1.0.0\n",

@@ -64,6 +64,7 @@ def test_the_one_before_says_what_became_of_it() -> None:
     assert isinstance(step, Record)
     assert step.status.incident is not None
     assert step.status.incident.id in (step.status.history[0].superseded or "")
+    assert step.status.incidents == ailing(BEFORE).incidents + 1
 
 
 def test_the_new_run_is_profiled() -> None:
@@ -88,6 +89,8 @@ STAYS: list[tuple[str, World]] = [
     ("not yet judged for a horizon", after(workload=replaced(REPLACED_S + 2))),
     ("it recovers", after(judgement=regressed(recover_evidence_s=1.0))),
     ("its readings stopped before the horizon", after(judgement=regressed(last_usable_s=REPLACED_S + 1))),
+    ("nothing is judged", after(judgement=None)),
+    ("the workload is gone", after(workload=None)),
     ("no pod runs", after(workload=replace(replaced(), pods=()))),
     ("explained", after(explained(template="another", confirmed_at=None))),
     ("confirmed", after(replace(BEFORE, confirmed_at=NOW_S - 60))),

@@ -83,6 +83,18 @@ def test_matrix_kernels_that_take_longer_in_the_format_that_they_had_are_no_loss
     assert (found.bottleneck, found.cause) == (Bottleneck.KERNEL_BOUND, "PrecisionLost")
 
 
+def test_a_cause_makes_a_bottleneck_surer_and_nothing_makes_it_certain() -> None:
+    healthy = with_facts(HEALTHY, **matrix(50 * MS, half=100.0, single=2.0))
+    slower = account(compute=75, communication=40, idleInput=2, idleHost=8)
+    named = diagnose(with_facts(slower, **matrix(75 * MS, half=10.0, single=92.0)), healthy)
+    unnamed = diagnose(with_facts(slower, **matrix(75 * MS, half=100.0, single=2.0)), healthy)
+    assert (named.cause, unnamed.cause) == ("PrecisionLost", None)
+    assert unnamed.confidence == round(0.8 * named.confidence, 2)
+    endless = account(compute=75_000, communication=40, idleInput=2, idleHost=8)
+    found = diagnose(with_facts(endless, **matrix(75_000 * MS, half=10.0, single=92.0)), healthy)
+    assert (found.cause, found.confidence) == ("PrecisionLost", 0.99)
+
+
 def running_ahead(path: Path, waits_ms: list[float]) -> Path:
     """A loop that never waits for its device: in a step that waits for input, the device works off what was queued, and
     the steps after it are short until the queue is full again."""
@@ -145,6 +157,34 @@ def test_one_rank_alone_blames_no_link_that_may_be_a_slow_rank() -> None:
     every = diagnose(linked(65, slower, **compared), linked(45, HEALTHY, **compared))
     assert every.cause == "SlowLink"
     assert doubt not in every.evidence
+
+
+STRAGGLING = {"worldSize": 8.0, "ranksRecorded": 8.0, "rankSkewNs": 15.0 * MS, "rankWaitNs": 15.0 * MS}
+"""One of eight ranks keeps the others waiting."""
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        ({**STRAGGLING, "rankSkewNs": 0.0, "rankWaitNs": 0.0}, Bottleneck.STRAGGLER),
+        (STRAGGLING, Bottleneck.COMMS_BOUND),
+        ({"worldSize": 8.0, "ranksRecorded": 8.0}, Bottleneck.COMMS_BOUND),
+    ],
+    ids=["new", "as in the baseline", "not known of the baseline"],
+)
+def test_a_rank_that_others_wait_for_is_a_straggler_where_they_did_not_in_the_baseline(
+    before: dict[str, float], expected: Bottleneck
+) -> None:
+    slower = account(compute=50, communication=60, idleInput=2, idleHost=8)
+    assert diagnose(with_facts(slower, **STRAGGLING), with_facts(HEALTHY, **before)).bottleneck is expected
+
+
+@pytest.mark.parametrize(("skew_ms", "wait_ms"), [(18.0, 8.0), (8.0, 18.0)])
+def test_what_a_rank_loses_and_what_others_wait_for_it_both_count(skew_ms: float, wait_ms: float) -> None:
+    sound = {**STRAGGLING, "rankSkewNs": 0.0, "rankWaitNs": 0.0}
+    now = {**STRAGGLING, "rankSkewNs": skew_ms * MS, "rankWaitNs": wait_ms * MS}
+    slower = account(compute=50, communication=60, idleInput=2, idleHost=8)
+    assert diagnose(with_facts(slower, **now), with_facts(HEALTHY, **sound)).bottleneck is Bottleneck.STRAGGLER
 
 
 @pytest.mark.parametrize("shown", ["inputRangeNs", "hostBlockedNs"])

@@ -232,8 +232,6 @@ def _straggling(
     if baseline is not None and facts.RANK_SKEW_NS not in baseline.facts:
         return {}
     skew, wait = (_fact(now, name) - _fact(baseline, name) for name in (facts.RANK_SKEW_NS, facts.RANK_WAIT_NS))
-    if max(skew, wait) <= 0:
-        return {}
     waiting = _where_ranks_wait(now)
     rest = groups[waiting] - max(0.0, min(wait, groups[waiting]))
     return {Bottleneck.STRAGGLER: max(skew, wait), waiting: rest}
