@@ -18,10 +18,8 @@ from tests.contracts.cluster_arenas import IMAGE, PATIENCE_S, Arena, job, unique
 from tests.support.awaited import awaited
 
 
-def ref(arena: Arena, name: str, **changes: str) -> WorkloadRef:
-    return WorkloadRef(
-        **({"api_version": "batch/v1", "kind": "Job", "namespace": arena.namespace, "name": name} | changes)
-    )
+def ref(arena: Arena, name: str, kind: str = "Job", api_version: str = "batch/v1") -> WorkloadRef:
+    return WorkloadRef(api_version, kind, arena.namespace, name)
 
 
 def test_a_workload_comes_with_its_template_its_marks_and_its_pods(arena: Arena) -> None:
@@ -67,7 +65,7 @@ def test_a_client_certificate_is_read_from_a_tls_secret(arena: Arena) -> None:
 
 def test_a_kind_that_nobody_knows_is_refused_with_those_that_are_known(arena: Arena) -> None:
     with pytest.raises(Stall) as raised:
-        arena.cluster.workload(ref(arena, "gpt", kind="Deployment", api_version="apps/v1"))
+        arena.cluster.workload(ref(arena, "gpt", kind="Spaceship", api_version="example.com/v1"))
     assert raised.value.reason == "UnknownKind"
     assert "PyTorchJob" in raised.value.message
 

@@ -42,7 +42,7 @@ def test_a_node_has_only_what_a_schema_may_have() -> None:
     known = {
         "type", "description", "properties", "required", "items", "default", "enum", "format", "pattern", "minLength",
         "maxLength", "minItems", "maxItems", "minimum", "maximum", "exclusiveMinimum", "additionalProperties", "anyOf",
-        "maxProperties",
+        "maxProperties", "minProperties",
     }  # fmt: skip
     odd = {path: [key for key in node if key not in known and not key.startswith("x-kubernetes-")]
            for path, node in walk(schema(), "")}  # fmt: skip
@@ -136,7 +136,7 @@ def test_a_sample_can_be_read(sample: Path) -> None:
     jsonschema.validate(body["spec"], closed(schema()["properties"]["spec"]))
     stored = with_defaults(body, schema())
     stored["metadata"]["namespace"] = "training"
-    assert decode.spec(stored).workload.name
+    assert decode.spec(stored).workload.title
 
 
 @pytest.mark.parametrize("sample", INVALID, ids=lambda path: path.stem)

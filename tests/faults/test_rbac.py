@@ -46,6 +46,9 @@ WORKLOADS = (
     ("batch.volcano.sh/v1alpha1", "Job"),
     ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet"),
     ("elastic.iml.github.io/v1alpha1", "ElasticJob"),
+    ("apps/v1", "Deployment"),
+    ("apps/v1", "StatefulSet"),
+    ("sagemaker.amazonaws.com/v1", "HyperPodPyTorchJob"),
 )
 TRAIN_JOBS = {
     "apiVersion": "apiextensions.k8s.io/v1",

@@ -42,15 +42,16 @@ KINDS = ("Job", "JobSet", "PyTorchJob", "MPIJob", "RayJob")
 
 
 class ClusterDouble:
-    """Holds `workloads` by (kind, namespace, name), their `running` pods' addresses, `jobs` and their `manifests` by
-    (namespace, name), `secrets` (`secret_types`: the types of those that are not Opaque; `unlabelled`: those that
-    nobody made for baselines), `baselines` by (namespace, name) with the changes `written` to their statuses, and the
-    `events` that were posted. `watch` is what a watch tells of the baselines, oldest first; `meanwhile` happens once,
-    between a tick and the write of its status. `fails` is raised instead of every answer while it is set; `now_s`
-    stamps Jobs."""
+    """Holds `workloads` by (kind, namespace, name), those that labels have `followed`, the newest first, their
+    `running` pods' addresses, `jobs` and their `manifests` by (namespace, name), `secrets` (`secret_types`: the types
+    of those that are not Opaque; `unlabelled`: those that nobody made for baselines), `baselines` by (namespace, name)
+    with the changes `written` to their statuses, and the `events` that were posted. `watch` is what a watch tells of
+    the baselines, oldest first; `meanwhile` happens once, between a tick and the write of its status. `fails` is raised
+    instead of every answer while it is set; `now_s` stamps Jobs."""
 
     def __init__(self) -> None:
         self.workloads: dict[tuple[str, str, str], Workload] = {}
+        self.followed: dict[tuple[tuple[str, str], ...], Sequence[Workload]] = {}
         self.jobs: dict[tuple[str, str], ProfilingJob] = {}
         self.manifests: dict[tuple[str, str], Mapping[str, Any]] = {}
         self.secrets: dict[tuple[str, str], Mapping[str, str | bytes]] = {}
@@ -72,6 +73,9 @@ class ClusterDouble:
         self._fail()
         if ref.kind not in KINDS:
             raise Stall("UnknownKind", f"spec.workload.kind {ref.kind!r} is not one of {', '.join(KINDS)}")
+        if ref.selector:
+            runs = self.followed.get(ref.selector, ())
+            return replace(runs[0], active_runs=tuple(run.name for run in runs)) if runs else None
         return self.workloads.get((ref.kind, ref.namespace, ref.name))
 
     def endpoints(self, refs: Sequence[WorkloadRef]) -> Mapping[WorkloadRef, tuple[PodEndpoint, ...] | MfuError]:

@@ -88,13 +88,32 @@ def spec(body: Mapping[str, Any]) -> BaselineSpec:
 
 
 def _workload(section: Section, namespace: str) -> WorkloadRef:
+    if section.has("name") == section.has("selector"):
+        how = "stands beside selector" if section.has("name") else "is missing, and so is selector"
+        section.refuse("name", f"{how}; write the object's name, or the labels of pods whose runs are followed")
     return WorkloadRef(
         api_version=section.required("apiVersion"),
         kind=section.required("kind"),
         namespace=namespace,
-        name=_name(section),
+        name=_name(section) if section.has("name") else "",
         container=section.text("container"),
+        selector=_selector(section.section("selector")) if section.has("selector") else (),
     )
+
+
+def _selector(section: Section) -> tuple[tuple[str, str], ...]:
+    labels = section.text_map("matchLabels")
+    if not labels:
+        section.refuse("matchLabels", 'is empty; write labels of the pods, for example "{app: gpt}"')
+    for key, value in labels.items():
+        if not _LABEL.fullmatch(key) or not _LABEL_VALUE.fullmatch(value):
+            section.refuse("matchLabels", f"has {key!r}: {value!r}, which no pod can have")
+    return tuple(sorted(labels.items()))
+
+
+_LABEL = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+_LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+"""https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#syntax-and-character-set"""
 
 
 def _name(section: Section) -> str:

@@ -57,7 +57,8 @@ def capture_now(
     metadata, started_s = body["metadata"], now()
     workload = cluster.workload(spec.workload)
     if workload is None:
-        raise Retry("WorkloadNotFound", f"there is no {spec.workload.kind} {spec.workload.name!r}; is the job running?")
+        raise Retry("WorkloadNotFound", f"there is no {spec.workload.title}; is the job running?")
+    spec = spec.of_run(workload.name, workload.earlier_runs)
     identity = Identity(metadata["namespace"], metadata["name"], metadata["uid"], metadata.get("generation", 1))
     way = way_of(World(started_s, identity, spec, Status(), Defaults("", image), workload=workload))
     if isinstance(way, Retry):

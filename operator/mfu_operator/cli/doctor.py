@@ -59,6 +59,7 @@ def doctor_command(name: str | None, namespace: str | None, manifest: Path | Non
         raise click.UsageError("give either NAME or --baseline FILE")
     spec = as_recorded(spec_of(body), codec.decode(body.get("status")).baseline)
     fleet = fleet_of(from_environment())
+    spec = _of_its_run(spec)
     if spec.metrics.pods is not None and asked.address is None:
         found, readings = _ask_pods(spec, fleet)
     else:
@@ -106,6 +107,12 @@ def _ahead(seconds: float) -> str:
 def _head(spec: BaselineSpec, fleet: MetricsSource, source: str) -> None:
     print(f"source    {source}  profile {of_fleet(spec.metrics, fleet).profile}")
     print(f"workload  {spec.workload.kind} {spec.workload.namespace}/{spec.workload.name}")
+
+
+def _of_its_run(spec: BaselineSpec) -> BaselineSpec:
+    """By the name of the run that is judged, where labels follow them."""
+    found = KubernetesCluster(connect()).workload(spec.workload) if spec.workload.selector else None
+    return spec if found is None else spec.of_run(found.name, found.earlier_runs)
 
 
 def _facts(spec: BaselineSpec) -> Mapping[str, str]:

@@ -33,7 +33,7 @@ def observe(adapters: Adapters, world: World, pacing: RequestPacing) -> tuple[Wo
         return replace(world, symptoms=()), SweepView()
     problem: MfuError | None = None
     try:
-        world = replace(world, workload=_workload(adapters, world.spec))
+        world = _with_run(world, _workload(adapters, world.spec))
         inspected = _inspected(adapters, world)
         register(adapters, world.identity.uid, world.spec, world.status, world.now_s, inspected)
     except MfuError as error:
@@ -80,10 +80,15 @@ def _workload(adapters: Adapters, spec: BaselineSpec) -> Workload:
     if found is None:
         raise Retry(
             "WorkloadNotFound",
-            f"there is no {ref.kind} {ref.name!r} ({ref.api_version}) in namespace {ref.namespace!r}; create it or "
-            "correct spec.workload",
+            f"there is no {ref.title} ({ref.api_version}) in namespace {ref.namespace!r}; create it or correct "
+            "spec.workload",
         )
     return found
+
+
+def _with_run(world: World, workload: Workload) -> World:
+    """The world with the workload; where labels follow runs, by the name of the one that is judged."""
+    return replace(world, workload=workload, spec=world.spec.of_run(workload.name, workload.earlier_runs))
 
 
 def _inspected(adapters: Adapters, world: World) -> Inspected:

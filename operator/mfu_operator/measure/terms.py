@@ -47,8 +47,8 @@ class Terms:
         )
 
     def reads_as(self, other: "Terms") -> bool:
-        """Whether both are of the same workload and source."""
-        return self.workload == other.workload and self.source is other.source
+        """Whether both are of the same job and source."""
+        return self.workload.same_job(other.workload) and self.source is other.source
 
     def history_s(self, now_s: float) -> float:
         """How far back readings matter, seconds."""

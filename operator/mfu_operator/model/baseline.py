@@ -1,7 +1,7 @@
 """What a team declares: the workload, what makes its readings comparable, and the level it should hold."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 
@@ -15,13 +15,30 @@ class Signal(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WorkloadRef:
-    """The job under watch. `container` None means the template's first container."""
+    """The job under watch. `container` None: the plan says which one trains.
+
+    `selector` are labels of pods, where runs are submitted under a new name each time: `name` is then that of the run
+    that is judged (empty before it is known), and `earlier` those of runs that have ended.
+    """
 
     api_version: str
     kind: str
     namespace: str
     name: str
     container: str | None = None
+    selector: tuple[tuple[str, str], ...] = ()
+    earlier: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """Kind and name for a person, or by what its runs are selected."""
+        by = ",".join(f"{key}={value}" for key, value in self.selector)
+        return f"{self.kind} {self.name!r}" if self.name or not by else f"{self.kind} of pods with {by}"
+
+    def same_job(self, other: "WorkloadRef") -> bool:
+        """Whether both are of one job: the same object, or runs that the same labels follow."""
+        followed = replace(self, name=other.name, earlier=other.earlier) if self.selector else self
+        return followed == other
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +264,12 @@ class BaselineSpec:
     profiling: Profiling = Profiling()
     remediation: Remediation = Remediation()
     suspend: bool = False
+
+    def of_run(self, name: str, earlier: tuple[str, ...]) -> "BaselineSpec":
+        """The same of one run, where labels follow runs that are submitted under new names; else itself."""
+        if not self.workload.selector:
+            return self
+        return replace(self, workload=replace(self.workload, name=name, earlier=earlier))
 
 
 class Provenance(StrEnum):

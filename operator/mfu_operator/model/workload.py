@@ -40,6 +40,8 @@ class Workload:
     `pod_count` is how many pods that train its spec asks for, None where it does not say. `finished`: its controller
     will run none any more. `owners` are the objects that made it, by API group, kind and name. `documents` are the
     object itself and what its pods are made from (a TrainJob's runtime).
+    `name` is the object's; `active_runs` and `earlier_runs` are names, newest first, where labels follow runs that are
+    submitted again and again: this one is the first that is active, or the last that was.
     """
 
     uid: str
@@ -52,6 +54,9 @@ class Workload:
     finished: bool = False
     owners: tuple[tuple[str, str, str], ...] = ()
     documents: tuple[Mapping[str, Any], ...] = field(default=(), repr=False, compare=False)
+    name: str = ""
+    active_runs: tuple[str, ...] = ()
+    earlier_runs: tuple[str, ...] = ()
 
     @property
     def template_digest(self) -> str:

@@ -73,7 +73,19 @@ def _ready(world: World, status: Status) -> Condition:
     if judgement.verdict in (Verdict.NO_DATA, Verdict.NOT_COMPARABLE):
         return Condition("Ready", "False", judgement.reason, judgement.message)
     measured = "the job is measured and judged against its baseline"
-    return Condition("Ready", "True", "Measuring", measured + _missing_source(world))
+    reason, which = _which_run(world)
+    return Condition("Ready", "True", reason, measured + which + _missing_source(world))
+
+
+def _which_run(world: World) -> tuple[str, str]:
+    """Of runs that labels follow, the one that is judged, and that it is not the only one."""
+    ref, active = world.spec.workload, world.workload.active_runs if world.workload is not None else ()
+    if not ref.selector:
+        return "Measuring", ""
+    if len(active) < 2:
+        return "Measuring", f"; it is run {ref.name}"
+    others = ", ".join(name for name in active if name != ref.name)
+    return "SeveralRuns", f"; it is run {ref.name}, the newest of {len(active)}: {others} is active as well"
 
 
 def _missing_source(world: World) -> str:

@@ -65,7 +65,10 @@ def configuration(spec: BaselineSpec) -> str:
     the generation of the recorded one."""
     declared = codec.encode(spec.declared) if spec.declared is not None else None
     again = [spec.record.generation] if spec.record is not None and spec.record.generation > FIRST else []
-    said = json.dumps([codec.encode(spec.workload), codec.encode(spec.comparable), declared, *again], sort_keys=True)
+    workload = codec.encode(replace(spec.of_run("", ()).workload, selector=()))
+    followed = [list(spec.workload.selector)] if spec.workload.selector else []
+    parts = [workload, codec.encode(spec.comparable), declared, *again, *followed]
+    said = json.dumps(parts, sort_keys=True)
     return sha256(said.encode()).hexdigest()[:12]
 
 

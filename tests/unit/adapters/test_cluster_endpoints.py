@@ -64,8 +64,10 @@ def listing(*pods: dict[str, Any], more: str = "") -> tuple[int, dict[str, Any]]
     return 200, {"kind": "PodList", "metadata": {"continue": more}, "items": list(pods)}
 
 
-def ref(namespace: str = "team-a", kind: str = "Job", api_version: str = "batch/v1", **more: str) -> WorkloadRef:
-    return WorkloadRef(api_version, kind, namespace, "gpt", **more)
+def ref(
+    namespace: str = "team-a", kind: str = "Job", api_version: str = "batch/v1", container: str | None = None
+) -> WorkloadRef:
+    return WorkloadRef(api_version, kind, namespace, "gpt", container)
 
 
 def names(found: tuple[PodEndpoint, ...] | MfuError) -> list[str]:

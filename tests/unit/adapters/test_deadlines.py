@@ -12,7 +12,8 @@ import httpx
 import pytest
 
 from mfu_operator.adapters.bounded_http import Until
-from mfu_operator.adapters.cluster.kubernetes import REQUEST_TIMEOUT_S, RETRIES
+from mfu_operator.adapters.cluster.kubernetes import RETRIES
+from mfu_operator.adapters.cluster.objects import REQUEST_TIMEOUT_S
 from mfu_operator.adapters.egress import ANYWHERE, Egress, resolved
 from mfu_operator.adapters.forges import Web, forge
 from mfu_operator.adapters.forges import http as forges

@@ -1,5 +1,9 @@
 """Readings from what Prometheus answers."""
 
+from dataclasses import replace
+from urllib.parse import parse_qs
+
+import httpx
 import pytest
 
 from mfu_operator.model.baseline import MetricsSource, Signal
@@ -81,3 +85,27 @@ def test_what_makes_readings_comparable_is_read_from_the_labels_that_are_named()
     rows: Rows = [(TARGET | {"bs": "512", "gpu": "0"}, "0.4")]
     source = MetricsSource(labels={"globalBatch": "bs"})
     assert opened(answers(mfu_only(rows)), source).latest([JOB], 1000.0)[JOB][0].info == {"global_batch": "512"}
+
+
+def test_a_history_holds_the_runs_before_and_the_present_does_not() -> None:
+    asked: list[str] = []
+
+    def handle(request: httpx.Request) -> httpx.Response:
+        promql = parse_qs(request.content.decode())["query"][0]
+        asked.append(promql)
+        seen = {"gpt-1": 100.0, "gpt-2": 900.0} if promql.startswith("mfu_probe_mfu_ratio") else {}
+        rows = [{"metric": TARGET | {"job_name": name}, "values": [[at_s, "0.4"]]} for name, at_s in seen.items()]
+        return httpx.Response(200, json={"status": "success", "data": {"resultType": "matrix", "result": rows}})
+
+    run = replace(JOB, name="gpt-2", selector=(("app", "gpt"),), earlier=("gpt-1",))
+    metrics = opened(httpx.MockTransport(handle))
+    readings = metrics.history([run], 0.0, 1000.0, 30.0)[run]
+    assert [each.time_s for each in readings] == [100.0, 900.0]
+    assert all("gpt-1|gpt-2" in each for each in asked)
+    assert "gpt-1" not in next(iter(metrics.queries([run])))[1]
+
+
+def test_a_bare_pods_series_have_its_very_name() -> None:
+    pod = replace(JOB, kind="Pod")
+    rows: Rows = [({"namespace": "team-a", "pod": "gpt"}, "0.4")]
+    assert opened(answers(mfu_only(rows))).latest([pod], 1000.0)[pod][0].values == {Signal.MFU: 0.4}

@@ -244,3 +244,24 @@ def test_a_workload_has_a_name_that_an_object_can_have(name: str) -> None:
 def test_a_body_without_a_namespace_is_refused() -> None:
     with pytest.raises(Stall, match=r"metadata\.namespace"):
         decode.spec({"spec": MINIMAL["spec"]})
+
+
+def test_runs_that_labels_follow_have_no_name_of_their_own() -> None:
+    found = decode.spec(body(workload={"apiVersion": "v1", "kind": "Pod", "selector": {"matchLabels": {"app": "gpt"}}}))
+    assert (found.workload.name, found.workload.selector) == ("", (("app", "gpt"),))
+    assert found.workload.title == "Pod of pods with app=gpt"
+
+
+@pytest.mark.parametrize(
+    "workload",
+    [
+        {"name": "gpt", "selector": {"matchLabels": {"app": "gpt"}}},
+        {},
+        {"selector": {}},
+        {"selector": {"matchLabels": {"app": "in (gpt)"}}},
+        {"selector": {"matchLabels": {"app,team": "gpt"}}},
+    ],
+)
+def test_a_workload_is_named_or_selected_by_labels_that_a_pod_can_have(workload: dict[str, Any]) -> None:
+    with pytest.raises(Stall, match=r"spec\.workload"):
+        decode.spec(body(workload={"apiVersion": "batch/v1", "kind": "Job", **workload}))

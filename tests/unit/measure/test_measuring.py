@@ -28,7 +28,7 @@ def test_a_workload_that_appears_cures_it(stage: Stage) -> None:
 
 
 def test_a_kind_that_is_unknown_stalls(stage: Stage) -> None:
-    stage.spec = replace(stage.spec, workload=replace(worlds.REF, kind="Deployment"))
+    stage.spec = replace(stage.spec, workload=replace(worlds.REF, kind="Spaceship"))
     stage.tick()
     assert stage.holding("Stalled").reason == "UnknownKind"
 

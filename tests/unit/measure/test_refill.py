@@ -126,3 +126,20 @@ def test_a_gate_that_comes_later_has_nothing_read_again(bench: Bench) -> None:
     bench.run(30)
     bench.sweep.register("uid", SPEC, BASELINE, gated={Gate.PROFILING: ((bench.now_s - 20, bench.now_s),)})
     assert bench.view().filled
+
+
+def test_a_run_under_a_new_name_goes_on_from_the_evidence_of_the_one_before(bench: Bench) -> None:
+    first = replace(JOB, selector=(("app", "gpt"),), name="gpt-1")
+    spec = replace(SPEC, workload=first)
+    bench.sweep.register("uid", spec, BASELINE)
+    bench.run(30, job=first)
+    bench.run(9, loss=0.1, job=first)
+    before = bench.view().judgement
+    second = replace(first, name="gpt-2", earlier=("gpt-1",))
+    bench.sweep.register("uid", spec.of_run("gpt-2", ("gpt-1",)), BASELINE)
+    bench.run(1, loss=0.1, job=second)
+    after = bench.view().judgement
+    assert before is not None
+    assert after is not None
+    assert after.evidence_s > before.evidence_s > 0
+    assert after.onset_s == before.onset_s

@@ -2,7 +2,6 @@
 
 import base64
 import json
-import math
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -12,10 +11,9 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.config.config_exception import ConfigException
 
 from mfu_operator.adapters.cluster.failures import REFUSED, translated
-from mfu_operator.adapters.cluster.kinds import KINDS, RUNTIMES, has_finished, kind_of
-from mfu_operator.adapters.cluster.listing import Group, groups_of
-from mfu_operator.adapters.cluster.pods import endpoint_of, micro_time, pod_of, profiling_job_of
-from mfu_operator.adapters.timestamps import unix_time
+from mfu_operator.adapters.cluster.objects import REQUEST_TIMEOUT_S, Objects
+from mfu_operator.adapters.cluster.pods import micro_time, profiling_job_of
+from mfu_operator.adapters.cluster.workloads import Workloads
 from mfu_operator.api.bound_address import ADDRESS, unlabelled
 from mfu_operator.api.group import CREDENTIALS_LABEL, GROUP, PLURAL, VERSION
 from mfu_operator.errors import MfuError, Retry, Stall
@@ -23,12 +21,6 @@ from mfu_operator.model.baseline import WorkloadRef
 from mfu_operator.model.condition import Event
 from mfu_operator.model.workload import PodEndpoint, ProfilingJob, Workload
 from mfu_operator.ports import ObjectVersion, SecretUse
-from mfu_operator.profiling.plan import training_in
-from mfu_operator.profiling.plan.kinds import roles_of
-from mfu_operator.profiling.plan.training import Training
-
-REQUEST_TIMEOUT_S = 15.0
-"""An API server that does not answer in this time is as good as unreachable; the next tick asks again."""
 
 CONNECTIONS = 24
 """Kept open: as many as ticks run at once, and some for the Lease and the command line."""
@@ -40,9 +32,6 @@ COMPONENT = "mfu-operator"
 
 LISTING_DEADLINE_S = 20.0
 """For the pods of all workloads of a source together, shorter than a sweep; the next one lists them anew."""
-
-PODS_IN_A_PAGE = 500
-"""As kubectl asks for them: a list of ten thousand pods is a hundred megabytes."""
 
 MERGE_PATCH = "application/merge-patch+json"
 
@@ -81,110 +70,21 @@ class KubernetesCluster:
 
     def __init__(self, api: client.ApiClient, listing_deadline_s: float = LISTING_DEADLINE_S) -> None:
         self._api = api
-        self._listing_deadline_s = listing_deadline_s
+        self._objects = Objects(api)
+        self._workloads = Workloads(self._objects, listing_deadline_s)
         self._core = client.CoreV1Api(api)
         self._batch = client.BatchV1Api(api)
         self._events = client.EventsV1Api(api)
         self._custom = client.CustomObjectsApi(api)
 
     def workload(self, ref: WorkloadRef) -> Workload | None:
-        """The workload and its pods, None where there is no such object."""
-        kind = kind_of(ref.api_version, ref.kind)
-        if kind is None:
-            raise Stall(
-                "UnknownKind",
-                f"spec.workload.kind {ref.kind!r} is not a kind whose pods the operator can find; "
-                f"use {', '.join(KINDS)} (VolcanoJob: Volcano's Job)",
-            )
-        with translated(f"reading {ref.kind} {ref.namespace}/{ref.name}"):
-            manifest = self._object(ref, kind.group, kind.plural)
-            if manifest is None:
-                return None
-            documents = (manifest, *self._made_from(ref, manifest))
-            value = kind.pod_label_value(manifest)
-            selector = f"{kind.pod_label}={value}"
-            pods = self._pods(ref.namespace, selector) if value else []
-        metadata, training = manifest["metadata"], training_in(documents, ref.container)
-        alive = [pod for pod in pods if pod.get("status", {}).get("phase") in ("Pending", "Running")]
-        return Workload(
-            uid=metadata["uid"],
-            created_at=unix_time(metadata["creationTimestamp"]) or 0.0,
-            template=_template(documents, training),
-            labels=metadata.get("labels") or {},
-            annotations=metadata.get("annotations") or {},
-            pods=tuple(pod_of(pod) for pod in alive),
-            pod_count=None if training is None else training.pods,
-            finished=has_finished(manifest),
-            owners=tuple(
-                (each["apiVersion"].rpartition("/")[0], each["kind"], each["name"])
-                for each in metadata.get("ownerReferences") or ()
-            ),
-            documents=documents,
-        )
-
-    def _made_from(self, ref: WorkloadRef, manifest: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
-        """The runtime of a TrainJob; nothing where it has none, or it is not there."""
-        said = (manifest.get("spec") or {}).get("runtimeRef") or {}
-        kind = said.get("kind") or next(iter(RUNTIMES))
-        if ref.kind != "TrainJob" or kind not in RUNTIMES or not isinstance(said.get("name"), str):
-            return ()
-        version = ref.api_version.rpartition("/")[2]
-        place = ("trainer.kubeflow.org", version)
-        try:
-            if kind == next(iter(RUNTIMES)):
-                found: Any = self._custom.get_cluster_custom_object(
-                    *place, RUNTIMES[kind], said["name"], _request_timeout=REQUEST_TIMEOUT_S
-                )
-            else:
-                found = self._custom.get_namespaced_custom_object(
-                    *place, ref.namespace, RUNTIMES[kind], said["name"], _request_timeout=REQUEST_TIMEOUT_S
-                )
-        except ApiException as error:
-            if error.status == 404:
-                return ()
-            raise
-        return ({"apiVersion": ref.api_version, "kind": kind, **found},)
+        """The workload and its pods, None where there is no such object, or no run that its labels follow."""
+        return self._workloads.one(ref)
 
     def endpoints(self, refs: Sequence[WorkloadRef]) -> Mapping[WorkloadRef, tuple[PodEndpoint, ...] | MfuError]:
         """The running pods of many workloads, or why a workload's cannot be listed: one request for a hundred of a
         namespace and kind, and none after the deadline for all."""
-        ends_s = time.monotonic() + self._listing_deadline_s
-        found: dict[WorkloadRef, tuple[PodEndpoint, ...] | MfuError] = {}
-        labelled = []
-        for ref in refs:
-            try:
-                labelled += self._labelled(ref, ends_s)
-            except MfuError as problem:
-                found[ref] = problem
-        for group in groups_of(labelled):
-            try:
-                found.update(self._running(group, ends_s))
-            except MfuError as problem:
-                found.update(dict.fromkeys(group.workloads, problem))
-        return found
-
-    def _running(self, group: Group, ends_s: float) -> Mapping[WorkloadRef, tuple[PodEndpoint, ...]]:
-        found: dict[WorkloadRef, list[PodEndpoint]] = {}
-        with translated(f"listing the pods of workloads in namespace {group.namespace}"):
-            for pod in self._pods(group.namespace, group.selector, "status.phase=Running", ends_s):
-                endpoint = endpoint_of(pod)
-                if endpoint is not None:
-                    for owner in group.owners_of(pod):
-                        found.setdefault(owner, []).append(endpoint)
-        return {owner: tuple(endpoints) for owner, endpoints in found.items()}
-
-    def _labelled(self, ref: WorkloadRef, ends_s: float) -> list[tuple[WorkloadRef, str, str]]:
-        """The workload with the label of its pods and the label's value: known by name alone where the kind has it so,
-        read off the object where its status says it."""
-        kind = kind_of(ref.api_version, ref.kind)
-        if kind is None:
-            return []
-        value = kind.pod_label_value({"metadata": {"name": ref.name}})
-        if value is None:
-            with translated(f"reading {ref.kind} {ref.namespace}/{ref.name}"):
-                manifest = self._object(ref, kind.group, kind.plural, ends_s)
-            value = None if manifest is None else kind.pod_label_value(manifest)
-        return [(ref, kind.pod_label, value)] if value else []
+        return self._workloads.endpoints(refs)
 
     def pod_page(self, namespace: str, pod: str, port: int, path: str) -> tuple[str, str]:
         """(content type, text) of a page that a pod serves, through the API server: for people outside the cluster.
@@ -210,37 +110,6 @@ class KubernetesCluster:
                 ) from None
         return answer.headers.get("content-type", ""), answer.data.decode(errors="replace")
 
-    def _object(self, ref: WorkloadRef, group: str, plural: str, ends_s: float = math.inf) -> dict[str, Any] | None:
-        version = ref.api_version.rpartition("/")[2]
-        try:
-            found: Any = self._custom.get_namespaced_custom_object(
-                group, version, ref.namespace, plural, ref.name, _request_timeout=_left_s(ends_s)
-            )
-        except ApiException as error:
-            if error.status == 404:
-                return None
-            raise
-        return dict(found)
-
-    def _pods(self, namespace: str, labels: str, fields: str = "", ends_s: float = math.inf) -> list[dict[str, Any]]:
-        items: list[dict[str, Any]] = []
-        more = None
-        while True:
-            answer: Any = self._core.list_namespaced_pod(
-                namespace,
-                label_selector=labels,
-                field_selector=fields,
-                limit=PODS_IN_A_PAGE,
-                _preload_content=False,
-                _request_timeout=_left_s(ends_s),
-                **({} if more is None else {"_continue": more}),
-            )
-            page = json.loads(answer.data)
-            items += page["items"]
-            more = (page.get("metadata") or {}).get("continue")
-            if not more:
-                return items
-
     def profiling_job(self, namespace: str, name: str) -> ProfilingJob | None:
         """A profiling Job as it stands."""
         with translated(f"reading profiling Job {namespace}/{name}"):
@@ -252,7 +121,7 @@ class KubernetesCluster:
                 if error.status == 404:
                     return None
                 raise
-            pods = self._pods(namespace, f"batch.kubernetes.io/job-name={name}")
+            pods = self._objects.pods(namespace, f"batch.kubernetes.io/job-name={name}")
         return profiling_job_of(json.loads(answer.data), pods, time.time())
 
     def ensure_job(self, manifest: Mapping[str, Any]) -> None:
@@ -377,13 +246,6 @@ class KubernetesCluster:
                     raise
 
 
-def _template(documents: Sequence[Mapping[str, Any]], training: Training | None) -> Mapping[str, Any]:
-    """The template of the pods that train; the first one where it cannot be told which do."""
-    if training is not None:
-        return training.role.template
-    return next((role.template for role in roles_of(documents[0])), {})
-
-
 def _text(content: bytes, key: str, namespace: str, name: str) -> str:
     try:
         return content.decode()
@@ -392,11 +254,3 @@ def _text(content: bytes, key: str, namespace: str, name: str) -> str:
             "CredentialsUnfit",
             f"key {key} of Secret {name!r} in namespace {namespace!r} is no text in UTF-8; write it anew",
         ) from None
-
-
-def _left_s(ends_s: float) -> float:
-    """What is left for one request. Raises Retry(ClusterUnreachable) where nothing is."""
-    left_s = ends_s - time.monotonic()
-    if left_s <= 0:
-        raise Retry("ClusterUnreachable", "the API server was too slow to list the pods of all workloads in one sweep")
-    return min(REQUEST_TIMEOUT_S, left_s)

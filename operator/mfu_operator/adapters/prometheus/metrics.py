@@ -15,7 +15,7 @@ from mfu_operator.adapters.metric_names import MetricNames
 from mfu_operator.adapters.prometheus import dcgm, promql
 from mfu_operator.adapters.prometheus.api import INSTANT, RANGE, PrometheusApi, Row
 from mfu_operator.adapters.prometheus.portions import Portions, Query
-from mfu_operator.adapters.prometheus.selectors import alternatives, by_prefix, matcher, owners
+from mfu_operator.adapters.prometheus.selectors import alternatives, by_prefix, matcher, owners, runs_of
 from mfu_operator.detect.samples import SCRAPED_AT, Assembly
 from mfu_operator.detect.vital_samples import VitalAssembly
 from mfu_operator.errors import MfuError, Retry
@@ -97,8 +97,15 @@ class PrometheusMetrics:
     def history(
         self, workloads: Sequence[WorkloadRef], start_s: float, end_s: float, step_s: float
     ) -> Mapping[WorkloadRef, tuple[Reading, ...]]:
-        """Readings of a span, each scrape once, at most one per `step_s`."""
-        return self._read(workloads, HISTORY_CHUNK, RANGE, lambda: self._span(start_s, end_s, step_s))
+        """Readings of a span, each scrape once, at most one per `step_s`; with those of the runs before it."""
+        spanned = [run for workload in workloads for run in runs_of(workload)]
+        found = self._read(spanned, HISTORY_CHUNK, RANGE, lambda: self._span(start_s, end_s, step_s))
+        whole = {workload: [each for run in runs_of(workload) for each in found.get(run, ())] for workload in workloads}
+        return {
+            workload: tuple(sorted(readings, key=lambda each: each.time_s))
+            for workload, readings in whole.items()
+            if readings
+        }
 
     def hardware(
         self, workloads: Sequence[WorkloadRef], now_s: float

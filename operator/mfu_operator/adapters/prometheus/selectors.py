@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from mfu_operator.adapters.metric_names import MetricNames
 from mfu_operator.model.baseline import WorkloadRef
@@ -14,8 +15,14 @@ def matcher(workloads: Sequence[WorkloadRef], names: MetricNames) -> str:
     if all(_by_label(workload, names) for workload in workloads):
         matchers.append(f'{names.workload}=~"{alternatives({workload.name for workload in workloads})}"')
     else:
-        matchers.append(f'{names.pod}=~"({alternatives({workload.name for workload in workloads})})-.*"')
+        itself = "(-.*)?" if any(workload.kind == "Pod" for workload in workloads) else "-.*"
+        matchers.append(f'{names.pod}=~"({alternatives({workload.name for workload in workloads})}){itself}"')
     return "{" + ",".join(matchers) + "}"
+
+
+def runs_of(workload: WorkloadRef) -> tuple[WorkloadRef, ...]:
+    """A workload, and the runs before it where labels follow them."""
+    return (workload, *(replace(workload, name=name, earlier=()) for name in workload.earlier))
 
 
 def alternatives(texts: set[str]) -> str:
@@ -40,7 +47,11 @@ def owners(workloads: Sequence[WorkloadRef], names: MetricNames) -> Callable[[Ma
 
 
 def by_prefix(workloads: Mapping[tuple[str, str], WorkloadRef], namespace: str, pod: str) -> WorkloadRef | None:
-    """The workload, of those by (namespace, name), with the longest name that a pod's name begins with."""
+    """The workload, of those by (namespace, name), with the longest name that a pod's name begins with. A bare pod has
+    the very name."""
+    itself = workloads.get((namespace, pod))
+    if itself is not None and itself.kind == "Pod":
+        return itself
     prefix = pod
     while "-" in prefix:
         prefix = prefix.rpartition("-")[0]

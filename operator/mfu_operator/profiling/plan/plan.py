@@ -11,9 +11,10 @@ from mfu_operator.profiling.plan.copy_changes import changed_template
 from mfu_operator.profiling.plan.copy_job import CopyPlan, copy_plan
 from mfu_operator.profiling.plan.copy_safety import not_copied
 from mfu_operator.profiling.plan.instrument import Patch, instrumented, trainer_patch
-from mfu_operator.profiling.plan.kinds import Role, known_kind, roles_of
+from mfu_operator.profiling.plan.kinds import Kind, Role, known_kind, roles_of
 from mfu_operator.profiling.plan.live import Missing, Recorder, capture_is_off, daemon_missing, probe_missing
 from mfu_operator.profiling.plan.manifest import Manifest, mappings_at, text_at
+from mfu_operator.profiling.plan.runs import pods_of_run
 from mfu_operator.profiling.plan.training import Training, Untold, training_of
 
 SCHEMA_VERSION = 1
@@ -83,7 +84,9 @@ def plan_of(
     """
     workload = _workload(documents, named)
     kind = known_kind(workload)
-    how = kind.how if kind is not None else "spec.workload.selector, or the owner references of the pods"
+    how = _how(kind, baseline)
+    if pods is not None and baseline is not None and baseline.workload.selector:
+        pods = pods_of_run(pods, workload, baseline.workload.selector)
     roles, owners, untold = _roles(workload, documents)
     if text_at(workload, "kind") in _SERVICES:
         untold = Untold("NoTrainingContainer", f"a {text_at(workload, 'kind')} answers requests and trains nothing")
@@ -127,6 +130,14 @@ def training_in(documents: Sequence[Manifest], container: str | None) -> Trainin
     roles, _, untold = _roles(documents[0], documents)
     found = untold or training_of(roles, container)
     return None if isinstance(found, Untold) else found
+
+
+def _how(kind: Kind | None, baseline: BaselineSpec | None) -> str:
+    """How the pods are found, for a person."""
+    if baseline is not None and baseline.workload.selector:
+        labels = ",".join(f"{key}={value}" for key, value in baseline.workload.selector)
+        return f"spec.workload.selector ({labels}), those of the newest active run"
+    return kind.how if kind is not None else "spec.workload.selector, or the owner references of the pods"
 
 
 def _workload(documents: Sequence[Manifest], named: tuple[str, str] | None) -> Manifest:

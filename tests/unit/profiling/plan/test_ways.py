@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mfu_operator.errors import Unreadable
+from mfu_operator.model.baseline import BaselineSpec, Comparable, WorkloadRef
 from mfu_operator.profiling.plan import encode, plan_of
 from tests.unit.profiling.plan.manifests import ROLES, RUNTIME, TRAIN_JOB, applied, container, job, template
 
@@ -194,6 +195,23 @@ def running(name: str, **spec: Any) -> dict[str, Any]:
 def test_fewer_pods_than_declared_are_not_copied() -> None:
     assert reason(plan(job(), pods=[]), "nsys") == "PodsMissing"
     assert plan(job(), pods=[running("a")])["way"] == "Copy"
+
+
+def of_run(name: str, began: str, **spec: Any) -> dict[str, Any]:
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": name, "controller": True}
+    marks = {"labels": {"app": "gpt"}, "ownerReferences": [owner], "creationTimestamp": began}
+    pod = running(f"{name}-0", **spec)
+    return {**pod, "metadata": {**pod["metadata"], **marks}}
+
+
+def test_of_runs_that_labels_follow_the_newest_active_one_counts() -> None:
+    probed_container = {"ports": [PORT], "env": [{"name": "MFU_PROBE_TOKEN", "value": "x"}]}
+    old = of_run("gpt-1", "2026-11-20T07:00:00Z")
+    new = of_run("gpt-2", "2026-11-22T07:00:00Z", **probed_container)
+    ref = WorkloadRef("batch/v1", "Job", "team-a", "", selector=(("app", "gpt"),))
+    found = encode(plan_of([job()], [old, new], baseline=BaselineSpec(ref, Comparable("gpt"))))
+    assert found["way"] == "Live"
+    assert found["workload"]["how"] == "spec.workload.selector (app=gpt), those of the newest active run"
 
 
 def test_what_a_webhook_added_to_the_running_pod_counts() -> None:
