@@ -11,7 +11,7 @@ from mfu_operator.model.baseline import ApplicationRef, MetricsSource, WorkloadR
 from mfu_operator.model.commit import Source
 from mfu_operator.model.condition import Event
 from mfu_operator.model.investigation import Findings, Question
-from mfu_operator.model.proposal import Proposal, PullRequest
+from mfu_operator.model.proposal import Closing, Proposal, PullRequest
 from mfu_operator.model.series import HardwareReading, Reading
 from mfu_operator.model.vitals import Vitals
 from mfu_operator.model.workload import PodEndpoint, ProfilingJob, Workload
@@ -251,9 +251,9 @@ class Forge(Protocol):
         """The message of a commit, that of a deleted branch's too; None where there is no such commit."""
 
     @effect
-    def withdraw(self, number: int, remark: str) -> PullRequest:
-        """Close a pull request, with the remark above its description; it is `withdrawn` then. A person who closed it
-        before has said no, and one that is merged stays merged."""
+    def withdraw(self, number: int, remark: str, closing: Closing) -> PullRequest:
+        """Close a pull request, with the remark above its description; it is `withdrawn` then, unless it is rejected. A
+        person who closed it before has said no, and one that is merged stays merged."""
 
     @effect
     def note(self, number: int, text: str) -> None:

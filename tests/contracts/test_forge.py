@@ -9,7 +9,7 @@ import pytest
 from mfu_operator.adapters.forges import Web, forge
 from mfu_operator.errors import Retry
 from mfu_operator.model.baseline import ForgeKind
-from mfu_operator.model.proposal import Proposal, ProposalKind, PullRequestState
+from mfu_operator.model.proposal import Closing, Proposal, ProposalKind, PullRequestState
 from mfu_operator.ports import Credentials, Forge
 from tests.cluster.gitea import OWNER, Gitea
 from tests.support.forge_double import ForgeDouble
@@ -191,10 +191,18 @@ def test_one_that_the_operator_withdraws_is_closed_and_nobodys_no(arena: Arena) 
     arena.push(PROPOSAL)
     opened = arena.forge.ensure(PROPOSAL)
     assert not opened.withdrawn
-    withdrawn = arena.forge.withdraw(opened.number, "training recovered")
+    withdrawn = arena.forge.withdraw(opened.number, "training recovered", Closing.NOT_NEEDED)
     assert (withdrawn.number, withdrawn.state, withdrawn.withdrawn) == (opened.number, PullRequestState.CLOSED, True)
     assert arena.forge.get(opened.number) == arena.forge.find(PROPOSAL.branch) == withdrawn
-    assert arena.forge.withdraw(opened.number, "training recovered") == withdrawn
+    assert arena.forge.withdraw(opened.number, "training recovered", Closing.NOT_NEEDED) == withdrawn
+
+
+def test_one_that_a_person_rejects_by_command_is_closed_and_stays_a_no(arena: Arena) -> None:
+    arena.push(PROPOSAL)
+    opened = arena.forge.ensure(PROPOSAL)
+    closed = arena.forge.withdraw(opened.number, "rejected", Closing.REJECTED)
+    assert (closed.state, closed.withdrawn) == (PullRequestState.CLOSED, False)
+    assert arena.forge.ensure(PROPOSAL) == closed
 
 
 def test_one_that_a_person_closed_or_merged_is_not_withdrawn_any_more(arena: Arena) -> None:
@@ -203,7 +211,7 @@ def test_one_that_a_person_closed_or_merged_is_not_withdrawn_any_more(arena: Are
         opened = arena.forge.ensure(proposal)
         answer(opened.number)
         answered = arena.forge.get(opened.number)
-        assert arena.forge.withdraw(opened.number, "training recovered") == answered
+        assert arena.forge.withdraw(opened.number, "training recovered", Closing.NOT_NEEDED) == answered
         assert not answered.withdrawn
 
 

@@ -24,7 +24,7 @@ from mfu_operator.gitops.rendered.objects import things
 from mfu_operator.gitops.rendered.reading import UnreadableText, embedded, yaml_documents
 from mfu_operator.model.baseline import ForgeKind
 from mfu_operator.model.masking import masked
-from mfu_operator.model.proposal import Proposal, ProposalKind
+from mfu_operator.model.proposal import Closing, Proposal, ProposalKind
 from mfu_operator.ports import AppKey, Credentials
 from mfu_operator.trace.analyze import analyze
 from mfu_operator.trace.termination_message import decode as account_of
@@ -121,7 +121,7 @@ def forge_answer(kind: ForgeKind) -> Callable[[Any], None]:
             lambda: found.get(1),
             lambda: found.commit_message("1" * 40),
             lambda: found.ensure(PROPOSAL),
-            lambda: found.withdraw(1, "because"),
+            lambda: found.withdraw(1, "because", Closing.NOT_NEEDED),
             lambda: found.note(1, "text"),
         ]
         for ask in asks:

@@ -24,6 +24,7 @@ from mfu_operator.model.verdict import Gate, Judgement
 from mfu_operator.model.vitals import Symptom
 from mfu_operator.model.workload import JobPhase
 from mfu_operator.ports import Credentials, Forge
+from mfu_operator.reconcile.requested import obeyed
 from mfu_operator.trace import termination_message as compact
 from tests.support import worlds
 from tests.support.cluster_double import ClusterDouble
@@ -194,6 +195,12 @@ class Stage:
         """That many ticks."""
         for _ in range(count):
             self.tick()
+
+    def take_note(self, annotation: str, value: str) -> None:
+        """A person asks for something by command, and the operator takes note of it."""
+        status, told = obeyed(self.status, ((annotation, value),), self.spec, self.now_s)
+        self.stored = json.loads(json.dumps(codec.encode(status)))
+        self.told += told
 
     def restart(self) -> None:
         """The operator dies: only the stored status is left."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 from hashlib import sha1
 
 from mfu_operator.errors import MfuError, Retry
-from mfu_operator.model.proposal import Proposal, PullRequest, PullRequestState
+from mfu_operator.model.proposal import Closing, Proposal, PullRequest, PullRequestState
 
 
 class ForgeDouble:
@@ -50,10 +50,10 @@ class ForgeDouble:
         self._fail()
         return self.messages.get(sha)
 
-    def withdraw(self, number: int, remark: str) -> PullRequest:
+    def withdraw(self, number: int, remark: str, closing: Closing) -> PullRequest:
         found = self.get(number)
         if found.state is PullRequestState.OPEN:
-            self._become(number, state=PullRequestState.CLOSED, withdrawn=True)
+            self._become(number, state=PullRequestState.CLOSED, withdrawn=closing is Closing.NOT_NEEDED)
             self.remarks[number] = remark
         return self.get(number)
 

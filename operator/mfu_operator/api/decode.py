@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+from mfu_operator.api.freezing import freezes
 from mfu_operator.api.section import Section
 from mfu_operator.model.baseline import (
     ApplicationRef,
@@ -291,6 +292,7 @@ def _remediation(section: Section) -> Remediation:
         branch=_branch(section),
         path=_path(section),
         cool_down_s=_or(section.duration_s("coolDown"), default.cool_down_s),
+        freeze=freezes(section),
     )
 
 

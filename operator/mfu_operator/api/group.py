@@ -29,6 +29,9 @@ GUARDED_ANNOTATION = f"{GROUP}/guarded"
 
 RESET_ANNOTATION = f"{GROUP}/reset"
 CLOSE_ANNOTATION = f"{GROUP}/close"
+APPROVE_ANNOTATION = f"{GROUP}/approve"
+REJECT_ANNOTATION = f"{GROUP}/reject"
+SNOOZE_ANNOTATION = f"{GROUP}/snooze"
 """What a person asks of a TrainingBaseline by command. The operator takes note of it and removes it (api/requests)."""
 
 MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"

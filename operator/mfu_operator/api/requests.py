@@ -7,9 +7,16 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from mfu_operator.api.group import CLOSE_ANNOTATION, RESET_ANNOTATION
+from mfu_operator.api import quantities
+from mfu_operator.api.group import (
+    APPROVE_ANNOTATION,
+    CLOSE_ANNOTATION,
+    REJECT_ANNOTATION,
+    RESET_ANNOTATION,
+    SNOOZE_ANNOTATION,
+)
 
-REQUESTS = (RESET_ANNOTATION, CLOSE_ANNOTATION)
+REQUESTS = (RESET_ANNOTATION, CLOSE_ANNOTATION, SNOOZE_ANNOTATION, APPROVE_ANNOTATION, REJECT_ANNOTATION)
 MOST_CHARACTERS = 500
 """Of a reason: as much as a status keeps of it."""
 
@@ -17,9 +24,13 @@ Annotations = tuple[tuple[str, str], ...]
 """Names and values of the annotations that are requests."""
 
 
+LONGEST_SNOOZE_S = 90 * 86400.0
+"""A quarter: whoever wants no pull request for longer sets spec.remediation.mode."""
+
+
 @dataclass(frozen=True, slots=True)
-class Close:
-    """Close an incident. None: the one that is open."""
+class Asked:
+    """What is asked for an incident (close, approve, reject), and why. None: for the one that is open."""
 
     incident: str | None
     reason: str
@@ -36,15 +47,41 @@ def digest(name: str, value: str) -> str:
     return sha256(f"{name}={value}".encode()).hexdigest()[:12]
 
 
-def close_value(incident: str, reason: str) -> str:
-    """The annotation that asks to close one incident and no other."""
+@dataclass(frozen=True, slots=True)
+class Snoozing:
+    """Want no pull request until then (Unix seconds), and why."""
+
+    until_s: float
+    reason: str
+
+
+def asked_value(incident: str, reason: str) -> str:
+    """The annotation that asks something for one incident and no other."""
     return json.dumps({"incident": incident, "reason": reason}, ensure_ascii=False)
 
 
-def close_of(value: str) -> Close:
+def asked_of(value: str) -> Asked:
     """What an annotation asks for. A text that a person wrote by hand is the reason itself."""
     try:
         asked = json.loads(value)
-        return Close(str(asked["incident"]), str(asked["reason"])[:MOST_CHARACTERS])
+        return Asked(str(asked["incident"]), str(asked["reason"])[:MOST_CHARACTERS])
     except (ValueError, TypeError, KeyError, RecursionError):
-        return Close(None, value[:MOST_CHARACTERS])
+        return Asked(None, value[:MOST_CHARACTERS])
+
+
+def snooze_value(until_s: float, reason: str) -> str:
+    """The annotation that asks for no pull request until then."""
+    return json.dumps({"until": quantities.rfc3339(until_s), "reason": reason}, ensure_ascii=False)
+
+
+def snooze_of(value: str, now_s: float) -> Snoozing | None:
+    """What an annotation asks for; None where it names no time. A person may write a duration ("8h") by hand."""
+    try:
+        asked = json.loads(value)
+        until_s, reason = quantities.unix_s(str(asked["until"])), str(asked["reason"])[:MOST_CHARACTERS]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        try:
+            until_s, reason = now_s + quantities.duration_s(value.strip()[:40]), "no reason given"
+        except ValueError:
+            return None
+    return Snoozing(min(until_s, now_s + LONGEST_SNOOZE_S), reason)

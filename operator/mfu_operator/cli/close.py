@@ -4,7 +4,7 @@ import click
 
 from mfu_operator.api import status as codec
 from mfu_operator.api.group import CLOSE_ANNOTATION
-from mfu_operator.api.requests import close_value
+from mfu_operator.api.requests import asked_value
 from mfu_operator.cli import baselines
 from mfu_operator.errors import AskPerson
 
@@ -26,6 +26,6 @@ def close_command(name: str, reason: str, namespace: str | None) -> None:
         raise AskPerson(
             "NoOpenIncident", f"{name} has no open incident; `kubectl mfu status {name}` shows the past ones"
         )
-    asked = {CLOSE_ANNOTATION: close_value(incident.id, reason)}
+    asked = {CLOSE_ANNOTATION: asked_value(incident.id, reason)}
     baselines.patch(found["metadata"], {"metadata": {"annotations": asked}})
     click.echo(f"{name}: the operator closes incident {incident.id}; kubectl mfu status {name} shows it")

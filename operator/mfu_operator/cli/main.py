@@ -17,6 +17,10 @@ WORDS: Mapping[str, str] = {
     "explain": "explain_command",
     "doctor": "doctor_command",
     "rerecord": "rerecord_command",
+    "report": "report_command",
+    "approve": "answers.approve_command",
+    "reject": "answers.reject_command",
+    "snooze": "answers.snooze_command",
     "close": "close_command",
     "reset": "reset_command",
     "analyze": "analyze_command",
@@ -24,7 +28,7 @@ WORDS: Mapping[str, str] = {
     "suspects": "suspects_command",
     "capture": "capture_command",
 }
-"""The command behind each word, in the module of its name."""
+"""The command behind each word, in the module of its name unless another one is named."""
 
 OF_JOBS: Mapping[str, str] = {"coordinate": "coordinate_command"}
 """What profiling pods run and no person types."""
@@ -43,7 +47,8 @@ class Words(click.Group):
         words = {**WORDS, **OF_JOBS}
         if cmd_name not in words:
             return super().get_command(ctx, cmd_name)
-        command = getattr(import_module(f"mfu_operator.cli.{cmd_name}"), words[cmd_name])
+        module, _, name = words[cmd_name].rpartition(".")
+        command = getattr(import_module(f"mfu_operator.cli.{module or cmd_name}"), name)
         assert isinstance(command, click.Command)
         return command
 
@@ -60,6 +65,10 @@ def cli() -> None:
     kubectl mfu explain gpt-small    where the step's time went, and what changed
     kubectl mfu doctor gpt-small     which metrics are asked for, and what comes back
     kubectl mfu rerecord gpt-small --reason …  hold another level from now on, on purpose
+    kubectl mfu report gpt-small     an incident from its detection to its recovery, for a change ticket
+    kubectl mfu approve gpt-small    open its pull request now, whatever it waits for
+    kubectl mfu reject gpt-small --reason …    do not undo this commit, now or later
+    kubectl mfu snooze gpt-small --for 8h      no pull request for a while
     kubectl mfu close gpt-small --reason …     end its open incident, on purpose
     kubectl mfu reset gpt-small      start it over, on purpose
     kubectl mfu analyze trace.sqlite an nsys or torch.profiler trace, without a cluster

@@ -4,7 +4,7 @@ from mfu_operator.cycle.adapters import Adapters
 from mfu_operator.cycle.credentials import forge_credentials, forge_of
 from mfu_operator.errors import MfuError, Retry, Stall
 from mfu_operator.gitops.note import withdrawal
-from mfu_operator.model.proposal import PullRequestState
+from mfu_operator.model.proposal import Closing, PullRequestState
 from mfu_operator.reconcile.effects import Note, Noted, Withdraw, Withdrawn
 from mfu_operator.reconcile.proposed.facts import same_commit
 from mfu_operator.reconcile.world import World
@@ -23,10 +23,10 @@ def withdraw(adapters: Adapters, world: World, effect: Withdraw) -> Withdrawn:
         if not same_commit(found.head, proposal.head):
             return Withdrawn(found, theirs=True)
         try:
-            found = forge.withdraw(proposal.number, withdrawal(effect.because))
+            found = forge.withdraw(proposal.number, withdrawal(effect.because, effect.closing), effect.closing)
         except Stall as error:
             raise Retry(error.reason, error.message) from error
-    if found.withdrawn:
+    if found.withdrawn or (found.state is PullRequestState.CLOSED and effect.closing is Closing.REJECTED):
         credentials = forge_credentials(adapters, world, effect.source)
         adapters.repository.remove_branch(effect.source, proposal.branch, proposal.head, credentials)
     return Withdrawn(found)

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 from mfu_operator.gitops.markdown import code, escape, table
 from mfu_operator.gitops.values import signal_name, value
+from mfu_operator.model.proposal import Closing
 from mfu_operator.model.sharer import Sharer, Stage
 
 SHOWN = 25
@@ -30,11 +31,17 @@ def note(about: Sequence[Sharer]) -> str:
     return "\n\n".join(filter(None, [f"This pull request is about {count}.", head + more, _exonerated(about)]))
 
 
-def withdrawal(because: str) -> str:
+def withdrawal(because: str, closing: Closing) -> str:
     """What stands above the description of a pull request that the operator closed."""
+    if closing is Closing.REJECTED:
+        did = "Rejected by command, and closed"
+        again = "The operator does not propose it again."
+    else:
+        did = "Withdrawn"
+        again = "If the loss comes back, the operator proposes again."
     return (
-        f"> **Withdrawn by mfu-operator:** {escape(because)}. Nothing was changed. If the loss comes back, the "
-        "operator proposes again; reopen this pull request if you want the change all the same."
+        f"> **{did} by mfu-operator:** {escape(because)}. Nothing was changed. {again} Reopen this pull request if you "
+        "want the change all the same."
     )
 
 

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from mfu_operator.model.freeze import Freeze
+
 
 class Signal(StrEnum):
     """A throughput-like reading of a training job. `STEP_TIME` is the one that is better when lower."""
@@ -198,7 +200,7 @@ class Remediation:
     """What the operator may propose, and where.
 
     Repository, branch and path come from the application unless given here. `forge_address` is the base URL of the
-    forge's web and API where it is not the public service's.
+    forge's web and API where it is not the public service's. In a `freeze` no pull request is opened.
     """
 
     mode: RemediationMode = RemediationMode.OFF
@@ -210,6 +212,7 @@ class Remediation:
     branch: str | None = None
     path: str | None = None
     cool_down_s: float = 6 * 3600.0
+    freeze: tuple[Freeze, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

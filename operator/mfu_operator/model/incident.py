@@ -95,6 +95,32 @@ class Exoneration:
 
 
 @dataclass(frozen=True, slots=True)
+class Approval:
+    """A person's word that the pull request of an incident is to be opened now, whatever it would wait for."""
+
+    approved_at: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Snooze:
+    """Until when a person wants no pull request for a baseline, and why."""
+
+    until_at: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A person's no to undoing a commit."""
+
+    sha: str
+    subject: str
+    reason: str
+    refused_at: float
+
+
+@dataclass(frozen=True, slots=True)
 class Recovery:
     """The before/after record. Values are in the signal's unit; gpu_hours_lost counts device hours beyond the baseline.
 
@@ -131,6 +157,7 @@ class Incident:
     suspect: SuspectFact | None = None
     proposal: ProposalFact | None = None
     exonerated: tuple[Exoneration, ...] = ()
+    approved: Approval | None = None
     blocked: tuple[str, str] | None = None
     """(reason, message): why there is no proposal, where that is the final answer."""
     recovery: Recovery | None = None
@@ -172,7 +199,8 @@ class Recording:
 class Status:
     """A `TrainingBaseline`'s status, decoded. `incidents` counts those ever opened. `configuration` is a digest of what
     the facts were gathered under: the workload, what makes its readings comparable, and the declared level. `noted` are
-    digests of the requests of persons that were fulfilled and still stand in the object's annotations."""
+    digests of the requests of persons that were fulfilled and still stand in the object's annotations. `refused` are
+    the commits that a person does not want undone, the newest first."""
 
     observed_generation: int = 0
     judgement: Judgement | None = None
@@ -186,5 +214,7 @@ class Status:
     previous_baselines: tuple[Baseline, ...] = ()
     configuration: str | None = None
     noted: tuple[str, ...] = ()
+    snooze: Snooze | None = None
+    refused: tuple[Refusal, ...] = ()
     symptoms: tuple[Symptom, ...] = ()
     conditions: tuple[Condition, ...] = field(default_factory=tuple)

@@ -43,6 +43,14 @@ class Proposal:
     """What changes, where that is not a whole commit taken back."""
 
 
+class Closing(StrEnum):
+    """Why the operator closes a pull request. NOT_NEEDED is nobody's no and may be proposed again, REJECTED is a
+    person's, given by command."""
+
+    NOT_NEEDED = "NotNeeded"
+    REJECTED = "Rejected"
+
+
 class PullRequestState(StrEnum):
     """CLOSED means closed without merging: a person's no, unless the operator withdrew it."""
 

@@ -32,6 +32,7 @@ from mfu_operator.reconcile.effects import (
 )
 from mfu_operator.reconcile.incident import opened
 from mfu_operator.reconcile.proposed.facts import with_proposal
+from mfu_operator.reconcile.proposed.hold import refusal, with_refusal
 from mfu_operator.reconcile.world import World
 
 FAILED_CONDITION: Mapping[type[Effect], str] = {
@@ -126,6 +127,10 @@ def _suspected(world: World, question: Question, findings: Findings) -> Conclusi
         if incident.suspect == fact
         else (Event("Warning", "Suspected", f"commit {fact.sha[:12]}: {ranking.because}"),)
     )
+    refused = refusal(world.status, fact.sha)
+    if refused is not None:
+        status = replace(world.status, incident=replace(found, blocked=refused))
+        return Conclusion(status, (*events, Event("Warning", *refused)))
     healthy = world.status.healthy_profile
     try:
         proposal = propose(
@@ -192,8 +197,8 @@ def _proposed(world: World, effect: EnsurePullRequest, outcome: Proposed) -> Con
     incident = replace(opened(world), proposal=fact)
     if found.state is PullRequestState.CLOSED:
         blocked = ("PullRequestClosed", f"{found.url} was closed without merging, which is taken as a no")
-        incident = replace(incident, blocked=blocked)
-        return Conclusion(replace(world.status, incident=incident), (Event("Warning", *blocked),))
+        status = replace(world.status, incident=replace(incident, blocked=blocked))
+        return Conclusion(_refused(status, found.url, world.now_s), (Event("Warning", *blocked),))
     if found.state is PullRequestState.MERGED and not _answers(found, incident):
         when = clock(found.merged_at) if found.merged_at is not None else "an unknown time"
         because = "the loss has another cause, or the merge was not rolled out to this run"
@@ -205,6 +210,13 @@ def _proposed(world: World, effect: EnsurePullRequest, outcome: Proposed) -> Con
         return Conclusion(replace(world.status, incident=incident), (Event("Warning", *blocked),))
     event = Event("Normal", "Proposed", f"{found.url}: {fact.title}")
     return Conclusion(replace(world.status, incident=incident), (event,))
+
+
+def _refused(status: Status, url: str, now_s: float) -> Status:
+    suspect = status.incident.suspect if status.incident is not None else None
+    if suspect is None:
+        return status
+    return with_refusal(status, suspect.sha, suspect.subject, f"{url} was closed without merging", now_s)
 
 
 def _withdrawn(world: World, effect: Withdraw, outcome: Withdrawn) -> Conclusion:
@@ -224,11 +236,10 @@ def _withdrawn(world: World, effect: Withdraw, outcome: Withdrawn) -> Conclusion
             withdrawn=effect.because if found.withdrawn else None,
         ),
     )
-    if not found.withdrawn:
+    if found.state is not PullRequestState.CLOSED:
         return Conclusion(status)
-    return Conclusion(
-        status, (Event("Normal", "Withdrawn", f"{url} is closed and its branch removed: {effect.because}"),)
-    )
+    told = f"{url} is closed and its branch removed: {effect.because}"
+    return Conclusion(status, (Event("Normal", "Withdrawn", told),))
 
 
 def _noted(world: World, effect: Note, refused: str | None) -> Conclusion:

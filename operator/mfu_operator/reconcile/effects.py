@@ -9,7 +9,7 @@ from mfu_operator.model.commit import Source
 from mfu_operator.model.condition import Event
 from mfu_operator.model.incident import ProfileFact, ProposalFact, Status
 from mfu_operator.model.investigation import Findings, Question
-from mfu_operator.model.proposal import Proposal, PullRequest
+from mfu_operator.model.proposal import Closing, Proposal, PullRequest
 
 
 class Subject(StrEnum):
@@ -66,6 +66,7 @@ class Withdraw:
     source: Source
     proposal: ProposalFact
     because: str
+    closing: Closing = Closing.NOT_NEEDED
 
 
 @dataclass(frozen=True, slots=True)

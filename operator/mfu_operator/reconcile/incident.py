@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from mfu_operator.api.status import HISTORY
-from mfu_operator.detect.formatting import clock
 from mfu_operator.detect.hardware import NODES_CHANGED
 from mfu_operator.errors import AskPerson, Wait
 from mfu_operator.gitops.window import window
@@ -22,6 +21,7 @@ from mfu_operator.reconcile.proposable import not_proposable
 from mfu_operator.reconcile.proposed.answer import hear_answer
 from mfu_operator.reconcile.proposed.exonerate import MOST_EXONERATED, exonerate
 from mfu_operator.reconcile.proposed.follow import tell, withdraw
+from mfu_operator.reconcile.proposed.hold import hold
 from mfu_operator.reconcile.recovery import recovered
 from mfu_operator.reconcile.supersede import supersede
 from mfu_operator.reconcile.world import Unseen, World
@@ -196,7 +196,7 @@ def propose(world: World) -> Step | None:
             "no Argo CD application or Flux kustomization deploys this workload, so there is no commit to revert; "
             "name it in spec.remediation.application",
         )
-    _cool_down(world)
+    hold(world, incident)
     if len(incident.exonerated) >= MOST_EXONERATED:
         names = ", ".join(each.suspect.sha[:12] for each in incident.exonerated)
         raise AskPerson(
@@ -240,19 +240,6 @@ def proposal_missing(spec: BaselineSpec, incident: Incident) -> bool:
     if proposal is None or proposal.withdrawn is not None:
         return True
     return proposal.dry_run and mode is RemediationMode.PULL_REQUEST
-
-
-def _cool_down(world: World) -> None:
-    earlier = [each for each in world.status.history if each.proposal is not None and not each.proposal.dry_run]
-    if not earlier or earlier[0].recovery is None:
-        return
-    ends_s = earlier[0].recovery.recovered_at + world.spec.remediation.cool_down_s
-    if world.now_s < ends_s:
-        raise Wait(
-            "CoolDown",
-            "the last proposal's incident ended less than spec.remediation.coolDown ago; the next proposal may follow "
-            f"at {clock(ends_s)}",
-        )
 
 
 def _with(world: World, incident: Incident, *events: Event) -> Record:

@@ -13,8 +13,17 @@ import yaml
 from click.testing import CliRunner, Result
 
 from mfu_operator.api import status as codec
-from mfu_operator.api.group import CLOSE_ANNOTATION, GROUP, PLURAL, RESET_ANNOTATION, VERSION
-from mfu_operator.api.requests import Close, close_of
+from mfu_operator.api.group import (
+    APPROVE_ANNOTATION,
+    CLOSE_ANNOTATION,
+    GROUP,
+    PLURAL,
+    REJECT_ANNOTATION,
+    RESET_ANNOTATION,
+    SNOOZE_ANNOTATION,
+    VERSION,
+)
+from mfu_operator.api.requests import Asked, asked_of, snooze_of
 from mfu_operator.cli.main import cli
 from mfu_operator.errors import MfuError, Stall
 from mfu_operator.model.baseline import Level, Provenance
@@ -324,7 +333,7 @@ def test_closing_leaves_a_request_for_this_incident_and_no_other(api: ApiServer)
     api.keep(ailing(incident()))
     api.objects["team-a", "gpt-small"]["metadata"]["resourceVersion"] = "7"
     assert incident().id in said("close", "gpt-small", "--reason", "the input changed")
-    assert close_of(requested(api)[CLOSE_ANNOTATION]) == Close(incident().id, "the input changed")
+    assert asked_of(requested(api)[CLOSE_ANNOTATION]) == Asked(incident().id, "the input changed")
 
 
 def test_where_no_incident_is_open_there_is_nothing_to_close(api: ApiServer) -> None:
@@ -332,6 +341,56 @@ def test_where_no_incident_is_open_there_is_nothing_to_close(api: ApiServer) -> 
     assert refused("close", "gpt-small", "--reason", "x").reason == "NoOpenIncident"
     assert CliRunner().invoke(cli, ["close", "gpt-small"]).exit_code != 0
     assert api.patched == []
+
+
+def test_a_rejection_names_the_incident_and_needs_a_suspect(api: ApiServer) -> None:
+    api.keep(ailing(incident()))
+    assert refused("reject", "gpt-small", "--reason", "x").reason == "NothingToReject"
+    api.keep(ailing(PROPOSED))
+    api.objects["team-a", "gpt-small"]["metadata"]["resourceVersion"] = "7"
+    assert worlds.SLOW[:12] in said("reject", "gpt-small", "--reason", "we need the memory")
+    assert asked_of(requested(api)[REJECT_ANNOTATION]) == Asked(incident().id, "we need the memory")
+
+
+def test_an_approval_needs_the_mode_that_opens_pull_requests(api: ApiServer) -> None:
+    api.keep(ailing(PROPOSED))
+    api.objects["team-a", "gpt-small"]["metadata"]["resourceVersion"] = "7"
+    api.objects["team-a", "gpt-small"]["spec"] = {"remediation": {"mode": "DryRun"}}
+    assert refused("approve", "gpt-small").reason == "NothingToApprove"
+    api.objects["team-a", "gpt-small"]["spec"] = {"remediation": {"mode": "PullRequest"}}
+    assert incident().id in said("approve", "gpt-small", "--reason", "now")
+    assert asked_of(requested(api)[APPROVE_ANNOTATION]) == Asked(incident().id, "now")
+
+
+def test_a_snooze_says_until_when(api: ApiServer) -> None:
+    recorded(api)
+    api.objects["team-a", "gpt-small"]["metadata"]["resourceVersion"] = "7"
+    assert "no pull request is opened before" in said("snooze", "gpt-small", "--for", "8h")
+    assert snooze_of(requested(api)[SNOOZE_ANNOTATION], 0.0) is not None
+    assert CliRunner().invoke(cli, ["snooze", "gpt-small", "--for", "a while"]).exit_code == 2
+
+
+def test_a_report_tells_an_incident_from_its_beginning_to_its_end(api: ApiServer) -> None:
+    past = replace(PROPOSED, id="gpt-small-3f2a91c0-0", proposal=worlds.MERGED, recovery=worlds.RECOVERY)
+    api.keep(replace(worlds.SETTLED, history=(past,)))
+    story = said("report", "gpt-small")
+    for told in (
+        "# Incident `gpt-small-3f2a91c0-0` of `team-a/gpt-small`", "| MFU | 0.460 | 0.381 | 0.458 | 17.2 % |",
+        "the loss began", "`InputStarved`, cause `DataLoaderWorkers`",
+        "| idle: waiting for input | 0.2 | 64.0 | +63.8 |",
+        f"commit `{worlds.SLOW[:12]}` `Save memory` by Pat", "Revert Save memory (merged)", worlds.PULL.url,
+        "Training recovered. It cost 0.459 device-hours",
+    ):  # fmt: skip
+        assert told in story, told
+    assert '"gpuHoursLost": 0.459' in said("report", "gpt-small", "-o", "json", "--incident", past.id)
+    assert refused("report", "gpt-small", "--incident", "gpt-small-3f2a91c0-9").reason == "NoIncident"
+
+
+def test_a_report_of_an_open_incident_says_so_and_why_nothing_is_proposed(api: ApiServer) -> None:
+    api.keep(ailing(explained(blocked=("NoSuspect", "no commit stands out"))))
+    story = said("report", "gpt-small")
+    assert "The incident is open." in story
+    assert "NoSuspect: no commit stands out" in story
 
 
 def test_a_reset_leaves_a_request_even_where_the_status_cannot_be_read(api: ApiServer) -> None:

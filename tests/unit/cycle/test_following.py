@@ -6,7 +6,7 @@ import pytest
 
 from mfu_operator.errors import Retry, Stall
 from mfu_operator.model.baseline import RemediationMode
-from mfu_operator.model.proposal import PullRequestState
+from mfu_operator.model.proposal import Closing, PullRequestState
 from tests.support import worlds
 from tests.support.adapters_double import Stage
 
@@ -158,7 +158,7 @@ def test_what_cannot_be_withdrawn_within_a_day_is_left_for_a_person(proposed: St
 
 
 def test_a_withdrawal_whose_answer_was_lost_is_not_taken_for_a_persons_no(proposed: Stage) -> None:
-    proposed.forge.withdraw(1, "recovered")
+    proposed.forge.withdraw(1, "recovered", Closing.NOT_NEEDED)
     proposed.ticks(5)
     assert proposed.incident.blocked is None
     assert proposed.forge.pulls[-1].state is PullRequestState.OPEN

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from mfu_operator.api.group import CLOSE_ANNOTATION, RESET_ANNOTATION
-from mfu_operator.api.requests import close_value
+from mfu_operator.api.requests import asked_value
 from mfu_operator.errors import Stall
 from tests.support import worlds
 from tests.support.replica import NAME, NAMESPACE, Realm, Replica
@@ -41,7 +41,7 @@ def test_an_incident_that_a_person_closes_is_in_the_history_with_the_reason_and_
 ) -> None:
     incident = realm.status.incident
     assert incident is not None
-    ask(realm, CLOSE_ANNOTATION, close_value(incident.id, "the input changed on purpose"))
+    ask(realm, CLOSE_ANNOTATION, asked_value(incident.id, "the input changed on purpose"))
     replica.hear()
     assert replica.tick() == 1, "at once"
     assert asked(realm) == {"note": "mine"}
@@ -64,7 +64,7 @@ def test_the_same_loss_opens_no_other_incident_and_the_next_one_does(realm: Real
 
 
 def test_a_request_to_close_one_incident_closes_no_other(realm: Realm, replica: Replica) -> None:
-    ask(realm, CLOSE_ANNOTATION, close_value("gpt-small-3f2a91c0-0", "late"))
+    ask(realm, CLOSE_ANNOTATION, asked_value("gpt-small-3f2a91c0-0", "late"))
     replica.go_on(2)
     assert realm.status.incident is not None
     assert asked(realm) == {"note": "mine"}

@@ -7,9 +7,9 @@ from urllib.parse import quote
 
 from mfu_operator.adapters.forges.address import Address
 from mfu_operator.adapters.forges.http import Api, Refused, Web, refused, text_of, understood
-from mfu_operator.adapters.forges.marks import WITHDRAWN, Comment, keep_note, withdrawn_text
+from mfu_operator.adapters.forges.marks import WITHDRAWN, Comment, closing_text, keep_note
 from mfu_operator.adapters.timestamps import unix_time
-from mfu_operator.model.proposal import Proposal, PullRequest, PullRequestState
+from mfu_operator.model.proposal import Closing, Proposal, PullRequest, PullRequestState
 from mfu_operator.ports import Credentials
 
 _PAGE = 100
@@ -76,12 +76,12 @@ class Bitbucket:
         return None if found is None else str(found["message"])
 
     @understood
-    def withdraw(self, number: int, remark: str) -> PullRequest:
+    def withdraw(self, number: int, remark: str, closing: Closing) -> PullRequest:
         """Decline the pull request unless it is closed: first its description, because declining takes none."""
         pull = self._pull(number)
         if _STATES.get(pull["state"]) is not PullRequestState.OPEN:
             return _read(pull)
-        text = withdrawn_text(remark, str(pull.get("description") or ""))
+        text = closing_text(remark, closing, str(pull.get("description") or ""))
         try:
             self._api.change(f"pullrequests/{number}", {"title": pull["title"], "description": text}, "PUT")
             return _read(self._api.post(f"pullrequests/{number}/decline", {}))

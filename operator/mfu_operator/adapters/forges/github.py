@@ -6,10 +6,10 @@ from urllib.parse import quote
 
 from mfu_operator.adapters.forges.address import Address
 from mfu_operator.adapters.forges.http import LABEL, Api, Refused, Web, refused, text_of, understood
-from mfu_operator.adapters.forges.marks import WITHDRAWN, Comment, keep_note, withdrawn_text
+from mfu_operator.adapters.forges.marks import WITHDRAWN, Comment, closing_text, keep_note
 from mfu_operator.adapters.timestamps import unix_time
 from mfu_operator.errors import MfuError
-from mfu_operator.model.proposal import Proposal, PullRequest, PullRequestState
+from mfu_operator.model.proposal import Closing, Proposal, PullRequest, PullRequestState
 from mfu_operator.ports import Credentials
 
 _PAGE = 100
@@ -77,12 +77,12 @@ class GitHub:
         return None if found is None else str(found["commit"]["message"])
 
     @understood
-    def withdraw(self, number: int, remark: str) -> PullRequest:
+    def withdraw(self, number: int, remark: str, closing: Closing) -> PullRequest:
         """Close the pull request unless it is closed."""
         pull = self._pull(number)
         if pull["state"] != "open":
             return _read(pull)
-        body = {"state": "closed", "body": withdrawn_text(remark, str(pull.get("body") or ""))}
+        body = {"state": "closed", "body": closing_text(remark, closing, str(pull.get("body") or ""))}
         try:
             return _read(self._api.change(f"{self._repository}/pulls/{number}", body))
         except Refused as error:

@@ -6,9 +6,9 @@ from urllib.parse import quote
 
 from mfu_operator.adapters.forges.address import Address
 from mfu_operator.adapters.forges.http import LABEL, Api, Refused, Web, refused, text_of, understood
-from mfu_operator.adapters.forges.marks import WITHDRAWN, Comment, keep_note, withdrawn_text
+from mfu_operator.adapters.forges.marks import WITHDRAWN, Comment, closing_text, keep_note
 from mfu_operator.adapters.timestamps import unix_time
-from mfu_operator.model.proposal import Proposal, PullRequest, PullRequestState
+from mfu_operator.model.proposal import Closing, Proposal, PullRequest, PullRequestState
 from mfu_operator.ports import Credentials
 
 _PAGE = 100
@@ -76,12 +76,12 @@ class GitLab:
         return None if found is None else str(found["message"])
 
     @understood
-    def withdraw(self, number: int, remark: str) -> PullRequest:
+    def withdraw(self, number: int, remark: str, closing: Closing) -> PullRequest:
         """Close the merge request unless it is closed."""
         request = self._request(number)
         if request["state"] != "opened":
             return _read(request)
-        text = withdrawn_text(remark, str(request.get("description") or ""))
+        text = closing_text(remark, closing, str(request.get("description") or ""))
         try:
             body = {"state_event": "close", "description": text}
             return _read(self._api.change(f"merge_requests/{number}", body, "PUT"))

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from mfu_operator.model.proposal import Closing
+
 WITHDRAWN = "[//]: # (mfu-operator: withdrawn)"
 """In the description of a pull request that the operator closed itself, which only its writers can edit."""
 
@@ -23,12 +25,12 @@ class Comment:
     author: object
 
 
-def withdrawn_text(remark: str, body: str, longest: int = LONGEST) -> str:
+def closing_text(remark: str, closing: Closing, body: str, longest: int = LONGEST) -> str:
     """The description of a pull request that the operator closes: the remark above what was there."""
     if WITHDRAWN in body:
         return body
     head = f"{remark.strip()}\n\n---\n\n"
-    tail = f"\n\n{WITHDRAWN}\n"
+    tail = f"\n\n{WITHDRAWN}\n" if closing is Closing.NOT_NEEDED else "\n"
     return f"{head}{cut(body.strip(), longest - len(head) - len(tail))}{tail}"
 
 

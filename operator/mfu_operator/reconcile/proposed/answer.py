@@ -7,6 +7,7 @@ from mfu_operator.model.incident import Incident, ProposalFact
 from mfu_operator.model.proposal import PullRequest, PullRequestState
 from mfu_operator.reconcile.effects import Record, Step
 from mfu_operator.reconcile.proposed.facts import same_commit
+from mfu_operator.reconcile.proposed.hold import with_refusal
 from mfu_operator.reconcile.world import World, seen
 
 
@@ -27,9 +28,18 @@ def hear_answer(world: World) -> Step | None:
         return _with(world, replace(incident, proposal=withdrawn), Event("Normal", "Withdrawn", answer.url))
     if answer.state is PullRequestState.CLOSED:
         blocked = ("PullRequestClosed", f"{answer.url} was closed without merging, which is taken as a no")
-        return _with(world, replace(incident, proposal=answered, blocked=blocked), Event("Warning", *blocked))
+        return _with(_refused(world, incident, answer), replace(incident, proposal=answered, blocked=blocked),
+                     Event("Warning", *blocked))  # fmt: skip
     event = Event("Normal", "Merged", f"{answer.url} was merged; watching for the recovery")
     return _with(world, replace(incident, proposal=answered), event)
+
+
+def _refused(world: World, incident: Incident, answer: PullRequest) -> World:
+    suspect = incident.suspect
+    if suspect is None:
+        return world
+    reason = f"{answer.url} was closed without merging"
+    return replace(world, status=with_refusal(world.status, suspect.sha, suspect.subject, reason, world.now_s))
 
 
 def _taken_over(world: World, incident: Incident, proposal: ProposalFact, answer: PullRequest) -> Step | None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from mfu_operator.model.incident import Incident, ProposalFact, Status
 from mfu_operator.model.proposal import PullRequestState
 from mfu_operator.model.sharer import Sharer, Stage
+from mfu_operator.reconcile.proposed.hold import REJECTED
 
 SHORTEST_SHA = 7
 """Characters: Bitbucket tells twelve of a commit's."""
@@ -52,6 +53,8 @@ def _of(incident: Incident, baseline: str) -> Iterator[Sharer]:
         recovery = incident.recovery
         if recovery is not None:
             found = replace(found, stage=Stage.RECOVERED, staged_at=recovery.recovered_at, after=recovery.after)
+        elif incident.blocked is not None and incident.blocked[0] == REJECTED:
+            found = replace(found, stage=Stage.ENDED)
         elif incident.ended_at is not None:
             found = replace(found, stage=Stage.ENDED, staged_at=incident.ended_at)
         yield found

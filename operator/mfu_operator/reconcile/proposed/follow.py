@@ -13,10 +13,11 @@ from mfu_operator.gitops.note import note
 from mfu_operator.model.baseline import BaselineSpec, RemediationMode
 from mfu_operator.model.condition import Event
 from mfu_operator.model.incident import Incident, ProposalFact, Status
-from mfu_operator.model.proposal import PullRequestState
+from mfu_operator.model.proposal import Closing, PullRequestState
 from mfu_operator.model.sharer import Sharer, Stage
 from mfu_operator.reconcile.effects import Note, Record, Step, Withdraw
 from mfu_operator.reconcile.proposed.facts import incidents, proposals, shares, with_proposal
+from mfu_operator.reconcile.proposed.hold import REJECTED
 from mfu_operator.reconcile.world import World, seen
 
 FOLLOWED_S = 24 * 3600.0
@@ -51,7 +52,8 @@ def withdraw(world: World) -> Step | None:
             return _left(world, proposal)
         if source is None or world.spec.remediation.secret is None or _needed_by_others(world, proposal):
             continue
-        return Withdraw(source, proposal, because)
+        rejected = incident.blocked is not None and incident.blocked[0] == REJECTED
+        return Withdraw(source, proposal, because, Closing.REJECTED if rejected else Closing.NOT_NEEDED)
     return None
 
 
@@ -82,6 +84,10 @@ def _worth_telling(about: list[Sharer]) -> bool:
 
 def _unwanted(spec: BaselineSpec, status: Status) -> Iterator[tuple[Incident, ProposalFact, str]]:
     incident = status.incident
+    rejected = incident is not None and incident.blocked is not None and incident.blocked[0] == REJECTED
+    if incident is not None and rejected and incident.blocked and incident.proposal and incident.proposal.ours:
+        yield incident, incident.proposal, incident.blocked[1]
+        return
     asked = spec.remediation.mode is RemediationMode.PULL_REQUEST
     if incident is not None and incident.proposal is not None and incident.proposal.ours and not asked:
         told = f"spec.remediation.mode is {spec.remediation.mode} now, so nothing is proposed any more"
