@@ -43,11 +43,11 @@ class Refused(RankError):
         self.status = status
 
 
-BUSY, TOO_LATE, NOT_NOW, TOO_SOON = 409, 412, 423, 429
+UNKNOWN, BUSY, TOO_LATE, NOT_NOW, TOO_SOON = 404, 409, 412, 423, 429
 _WORDS: Mapping[int, str] = {
     401: "TokenRefused",
     403: "TokenMissing",
-    404: "NotServed",
+    UNKNOWN: "NotServed",
     BUSY: "Busy",
     410: "TraceGone",
     TOO_LATE: "StepPassed",
@@ -74,8 +74,13 @@ class Described(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     step: int | None = None
     phase: str | None = None
     step_seconds: float | None = None
-    busy: bool = False
-    limits: Limits = Limits()
+    busy: bool | None = None
+    limits: Limits | None = None
+
+    @property
+    def most_steps(self) -> int:
+        """Steps that one capture of the rank may have."""
+        return (self.limits or Limits()).steps
 
 
 class Progress(msgspec.Struct, frozen=True, rename="camel", kw_only=True):

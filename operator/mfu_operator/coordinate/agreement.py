@@ -4,12 +4,13 @@ import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from statistics import median
 
 from mfu_operator.adapters.capture_api import NOT_NOW, TOO_LATE, TOO_SOON, Described, RankError, Refused
 from mfu_operator.coordinate.crew import Crew, Rank
 from mfu_operator.errors import Unreadable
 from mfu_operator.profiling.live.request import CaptureRequest
-from mfu_operator.profiling.live.steps import Window, counting_apart, window_of
+from mfu_operator.profiling.live.steps import Window, counting_apart, until_next_round, window_of
 
 MOST_TRIES = 5
 """Of choosing steps: a run whose ranks are past the first one five times in a row steps faster than it can be asked."""
@@ -19,8 +20,11 @@ AGAIN = frozenset({409, TOO_LATE, NOT_NOW, TOO_SOON})
 """Refusals after which the same rank may accept another request."""
 
 KINETO = "kineto"
-POLLS_APART_S = 12.0
-"""Kineto polls every 5 s, and a rank that was asked last may have polled just before."""
+POLLS_APART_S = 24.0
+"""Kineto polls every 5 s: of so long a time a fifth is spent so near to its end that ranks hear of it on both sides."""
+
+LEAD_S = 8.0
+"""Until the last rank has polled, with what asking takes."""
 
 FIRST_ROUND_UP = 50
 """Steps, while it is not known how long one takes: fast runs need more and are asked again, slow ones wait less."""
@@ -42,13 +46,22 @@ class Agreement:
     round_up: int
 
 
-def agreed(crew: Crew, request: CaptureRequest, round_: int) -> Agreement:
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """When ranks reached a multiple of `round_up` steps, Unix seconds: the next multiples are known by it."""
+
+    begun_s: float
+    round_up: int
+
+
+def agreed(crew: Crew, request: CaptureRequest, round_: int, beat: Beat | None = None) -> Agreement:
     """The steps that every rank which is left has accepted.
 
     Args:
         crew: ranks that cannot are dropped.
         request: what is wanted.
         round_: which capture of this Job, so that each has an id of its own.
+        beat: what the capture before it told of recorders that begin at multiples; None: nothing.
 
     Raises:
         Unreadable: (CaptureFailed) where no rank accepts.
@@ -63,6 +76,7 @@ def agreed(crew: Crew, request: CaptureRequest, round_: int) -> Agreement:
         window = _window(crew, request, described, time.monotonic() - begun_s, late)
         capture = f"{request.id[:55].rstrip('-')}-{round_}-{attempt}"
         agreement = Agreement(capture, window, _round_up(described, window))
+        _keep_time(crew, described, agreement, beat)
         refused = _asked(crew, agreement)
         if not refused or (attempt == MOST_TRIES - 1 and len(refused) < len(crew.ranks)):
             crew.drop(refused)
@@ -101,7 +115,7 @@ def _window(
         }
     )
     kept = [one for number, one in described.items() if number not in apart]
-    most = min(one.limits.steps for one in kept)
+    most = min(one.most_steps for one in kept)
     margin_s = max(crew.pace.margin_s, ROUNDS * asking_s)
     counts = [step for number, step in steps.items() if number not in apart] or [0]
     return window_of(counts, [one.step_seconds for one in kept], request.steps, most, margin_s, late)
@@ -112,6 +126,15 @@ def _round_up(described: Mapping[int, Described], window: Window) -> int:
     another multiple was taken by some, ranks are asked again with that."""
     known = [one.step_seconds for one in described.values() if one.step_seconds]
     return max(window.steps + 1, math.ceil(POLLS_APART_S / min(known)) if known else FIRST_ROUND_UP)
+
+
+def _keep_time(crew: Crew, described: Mapping[int, Described], agreement: Agreement, beat: Beat | None) -> None:
+    """Ask soon after a multiple, where it is known when they are: then every rank has polled before the next one."""
+    known = [one.step_seconds for one in described.values() if one.step_seconds]
+    if beat is None or not known or beat.round_up != agreement.round_up:
+        return
+    wait_s = until_next_round(beat.begun_s, beat.round_up * median(known), time.time(), LEAD_S)
+    time.sleep(min(wait_s, crew.left_s()))
 
 
 def _asked(crew: Crew, agreement: Agreement) -> dict[int, RankError]:

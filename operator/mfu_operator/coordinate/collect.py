@@ -1,17 +1,19 @@
 """Traces as they arrive: each is fetched, analysed and gone before the next one is in memory."""
 
+import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 import msgspec
 
-from mfu_operator.adapters.capture_api import Progress, RankError
-from mfu_operator.coordinate.agreement import Agreement
+from mfu_operator.adapters.capture_api import UNKNOWN, Progress, RankError, Refused
+from mfu_operator.coordinate.agreement import Agreement, Beat
 from mfu_operator.coordinate.crew import Crew, Rank, patiently
 from mfu_operator.errors import Unreadable
 from mfu_operator.trace.analyze import Read, read_any
@@ -22,6 +24,14 @@ LARGEST_TRACE = 256 << 20
 
 MOST_EVENTS = 4_000_000
 """Of one trace: 0.7 GB while it is analysed."""
+
+PHASE_BEGAN = "PhaseBegan"
+"""Why a rank recorded nothing: a checkpoint or an evaluation began at the agreed steps, or they had passed."""
+
+_PASSES = re.compile(r"phase \S+ began|step \d+ passed")
+
+CLOCKS_APART_NS = 250_000_000
+"""By which clocks of nodes may differ; other steps are seconds away."""
 
 WAITING_ON_DISK = 8
 """Traces that are fetched and not yet analysed: two gigabytes at the most."""
@@ -100,16 +110,29 @@ def _fetched(
 
 def _awaited(crew: Crew, rank: Rank, agreement: Agreement) -> Progress:
     while True:
-        progress = patiently(lambda: rank.api.progress(agreement.capture), crew.pace, crew.left_s())
+        progress = patiently(lambda: _progress(rank, agreement), crew.pace, crew.left_s())
         if progress.state == "done":
             return progress
         if progress.state == "failed":
-            raise RankError("CaptureFailed", f"rank {rank.number}: {(progress.reason or 'without a reason')[:200]}")
+            reason = progress.reason or "without a reason"
+            why = PHASE_BEGAN if _PASSES.match(reason) else "CaptureFailed"
+            raise RankError(why, f"rank {rank.number}: {reason[:200]}")
         if crew.left_s() <= 0:
             rank.api.forget(agreement.capture)
             at = "" if progress.step is None else f" at step {progress.step}"
             raise RankError("OutOfTime", f"rank {rank.number} is {progress.state}{at} at the deadline")
         time.sleep(min(crew.pace.poll_s, crew.left_s()))
+
+
+def _progress(rank: Rank, agreement: Agreement) -> Progress:
+    """How far a capture is. A rank that accepted it and knows nothing of it is another process now."""
+    try:
+        return rank.api.progress(agreement.capture)
+    except Refused as error:
+        if error.status != UNKNOWN:
+            raise
+        told = f"rank {rank.number} began anew in the same pod while it was captured"
+        raise RankError("RankRestarted", told) from error
 
 
 def _analysed(path: Path, rank: Rank) -> Read:
@@ -144,8 +167,12 @@ def _of_same_steps(crew: Crew, found: list[Recorded]) -> list[Recorded]:
 
 
 def _apart(span: tuple[int, int] | None, middle: tuple[int, int]) -> bool:
-    """Whether less than half of the time is common: clocks of nodes differ by milliseconds, other steps by all."""
-    if span is None:
-        return False
-    common = min(span[1], middle[1]) - max(span[0], middle[0])
-    return common < (middle[1] - middle[0]) / 2
+    """Whether it began at another time, by more than half of what was recorded and more than clocks differ."""
+    return span is not None and abs(span[0] - middle[0]) > max(CLOCKS_APART_NS, (middle[1] - middle[0]) / 2)
+
+
+def beat_of(found: Sequence[Recorded], agreement: Agreement) -> Beat | None:
+    """When the ranks that recorded the same steps reached the multiple at which they began; None where a recorder knows
+    its steps."""
+    begun = [one.span_ns[0] for one in found if one.span_ns is not None and one.first_step is None]
+    return Beat(median(begun) / 1e9, agreement.round_up) if begun else None

@@ -102,9 +102,7 @@ def gathered(request: CaptureRequest, token: str, pace: Pace, ends_s: float, tel
             crew.missing.append(Missing(api.pod, api.pod.rank, answer.why, answer.message))
             tell(f"pod {api.pod.name} is left out: {answer.why}: {answer.message}")
             continue
-        others = [
-            RankApi(api.pod, local, token, pace.timeout_s) for local in range(1, _processes(api.pod, answer, request))
-        ]
+        others = _beside(api.pod, answer, request, token, pace)
         candidates += [((api, answer), api.pod.node), *(((other, None), api.pod.node) for other in others)]
     taken = chosen(candidates, request.ranks, MOST_TARGETS)
     for (api, _), _ in candidates:
@@ -113,6 +111,23 @@ def gathered(request: CaptureRequest, token: str, pace: Pace, ends_s: float, tel
     _enrol(crew, taken)
     tell(f"{len(crew.ranks)} ranks answer, {len(crew.missing)} do not")
     return crew
+
+
+def _beside(pod: TargetPod, first: Described, request: CaptureRequest, token: str, pace: Pace) -> list[RankApi]:
+    """The other ranks of a pod. Where nobody says how many there are, those at whose ports somebody answers at once."""
+    if pod.processes is not None or first.world_size is not None:
+        count = _processes(pod, first, request)
+        return [RankApi(pod, local, token, pace.timeout_s) for local in range(1, count)]
+    found: list[RankApi] = []
+    for local in range(1, MOST_TARGETS):
+        api = RankApi(pod, local, token, pace.timeout_s)
+        try:
+            api.describe()
+        except RankError:
+            api.close()
+            break
+        found.append(api)
+    return found
 
 
 def _processes(pod: TargetPod, first: Described, request: CaptureRequest) -> int:

@@ -4,10 +4,11 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from mfu_operator.coordinate.agreement import agreed
-from mfu_operator.coordinate.collect import Recorded, collected
+from mfu_operator.coordinate.agreement import Beat, agreed
+from mfu_operator.coordinate.collect import PHASE_BEGAN, Recorded, beat_of, collected
 from mfu_operator.coordinate.crew import Crew, Missing, Pace, Tell, gathered
 from mfu_operator.coordinate.result import merged_account
+from mfu_operator.errors import Unreadable
 from mfu_operator.model.account import StepAccount
 from mfu_operator.profiling.live.request import CaptureRequest
 
@@ -47,12 +48,22 @@ def captured(
     """
     ends_s = time.monotonic() + request.deadline_s * (1 - FOR_THE_END)
     crew = gathered(request, token, pace, ends_s, tell)
-    recorded: list[Recorded] = []
+    best: tuple[list[Recorded], list[Missing]] = ([], [])
+    beat: Beat | None = None
     for round_ in range(MOST_CAPTURES):
         if not crew.ranks:
             break
         before, missing = list(crew.ranks), list(crew.missing)
-        recorded = collected(crew, agreed(crew, request, round_), folder, keep)
+        try:
+            agreement = agreed(crew, request, round_, beat)
+        except Unreadable:
+            if best[0]:
+                break
+            raise
+        recorded = collected(crew, agreement, folder, keep)
+        beat = beat_of(recorded, agreement)
+        if len(recorded) > len(best[0]):
+            best = (recorded, list(crew.missing))
         last = round_ == MOST_CAPTURES - 1 or crew.left_s() <= 0
         if last or not _worth_another(crew, recorded, len(missing)):
             break
@@ -60,11 +71,12 @@ def captured(
         crew.ranks, crew.missing = before, missing
     for rank in crew.ranks:
         rank.api.close()
-    return Captured(merged_account(recorded, crew.missing), tuple(recorded), tuple(crew.missing))
+    recorded, absent = best if best[0] else ([], crew.missing)
+    return Captured(merged_account(recorded, absent), tuple(recorded), tuple(absent))
 
 
 def _worth_another(crew: Crew, recorded: list[Recorded], before: int) -> bool:
-    """Whether what is missing may come with another capture: where recorders chose different steps, or each one ended
-    for a reason that passes, as a phase that began."""
-    new = [one.why for one in crew.missing[before:]]
-    return "OtherSteps" in new or (not recorded and bool(new) and set(new) == {"CaptureFailed"})
+    """Whether what is missing may come with another capture: where recorders chose different steps, a phase that began
+    ended some, or each one ended for a reason that may pass."""
+    new = {one.why for one in crew.missing[before:]}
+    return bool(new & {"OtherSteps", PHASE_BEGAN}) or (not recorded and new == {"CaptureFailed"})

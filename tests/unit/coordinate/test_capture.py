@@ -259,3 +259,81 @@ def test_sidecars_that_took_other_steps_are_asked_again(
     monkeypatch.setattr(sidecar, "state", other_steps)
     found = capture(servers, tmp_path)
     assert [one.rank.number for one in found.recorded] == [0, 1, 2, 3]
+
+
+def test_what_a_sidecar_leaves_null_is_read(start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    servers = start(torchrec(), kineto=True)
+    for rank in servers.ranks:
+        described = rank.server.description
+        told = {"limits": None, "busy": None, "localRank": None}
+        monkeypatch.setattr(rank.server, "description", lambda known=described, null=told: {**known(), **null})
+    assert len(capture(servers, tmp_path).recorded) == 4
+
+
+def test_clocks_of_nodes_that_differ_a_little_make_no_other_steps(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    servers = start(torchrec(), kineto=True)
+    sidecar = servers.ranks[1].server
+    states = sidecar.state
+    monkeypatch.setattr(
+        sidecar, "state", lambda capture: {**states(capture), "startNs": states(capture)["startNs"] + 10**8}
+    )
+    assert len(capture(servers, tmp_path).recorded) == 4
+
+
+def test_of_pods_that_do_not_say_how_many_ranks_they_have_every_port_that_answers_is_asked(
+    start: Start, tmp_path: Path
+) -> None:
+    servers = start(dlrm(), processes=4, kineto=True)
+    numbered = tuple(replace(pod, rank=4 * index) for index, pod in enumerate(servers.pods))
+    assert [one.rank.number for one in capture(servers, tmp_path, targets=numbered).recorded] == list(range(8))
+
+
+def test_a_checkpoint_of_one_rank_at_the_agreed_step_costs_another_capture_and_no_rank(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mfu_probe.live.session.PAUSE_SECONDS", 0.0)
+    servers = start(torchrec())
+    session = servers.ranks[0].session
+    ended: list[bool] = []
+
+    def checkpoint_once() -> None:
+        if not ended and session.busy and session.state("mfu-gpt-a1-0-0")["state"] == "recording":
+            session.enter_phase("checkpoint")
+            ended.append(True)
+
+    servers.meanwhile.append(checkpoint_once)
+    found = capture(servers, tmp_path)
+    assert ended
+    assert [one.rank.number for one in found.recorded] == [0, 1, 2, 3]
+    assert found.missing == ()
+
+
+def test_what_was_recorded_stays_where_the_next_capture_brings_less(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mfu_probe.live.session.PAUSE_SECONDS", 0.0)
+    servers = start(torchrec())
+    session = servers.ranks[0].session
+
+    def always_in_a_checkpoint() -> None:
+        if session.busy and any(each.state == "recording" for each in session._known.values()):
+            session.enter_phase("checkpoint")
+
+    servers.meanwhile.append(always_in_a_checkpoint)
+    found = capture(servers, tmp_path)
+    assert [one.rank.number for one in found.recorded] == [1, 2, 3]
+    assert whys(found) == {0: "PhaseBegan"}
+
+
+def test_a_process_that_began_anew_in_its_pod_is_told_from_one_that_failed(start: Start, tmp_path: Path) -> None:
+    servers = start(torchrec())
+    session = servers.ranks[2].session
+
+    def restart_once() -> None:
+        if session.busy:
+            session._known.clear()
+
+    servers.meanwhile.append(restart_once)
+    assert whys(capture(servers, tmp_path)) == {2: "RankRestarted"}

@@ -50,6 +50,22 @@ def window_of(
     return Window(first, max(1, min(asked, most, fitting)))
 
 
+def until_next_round(begun_s: float, period_s: float, now_s: float, lead_s: float) -> float:
+    """Seconds to wait before asking, where every rank begins at the next multiple of as many steps: a multiple that is
+    nearer than `lead_s` would be missed by ranks that hear of it later, and they would take the one after it.
+
+    Args:
+        begun_s: when a multiple was reached.
+        period_s: between two multiples.
+        now_s: on the same clock.
+        lead_s: until the last rank has heard.
+    """
+    if period_s <= lead_s:
+        return 0.0
+    left_s = period_s - (now_s - begun_s) % period_s
+    return 0.0 if left_s >= lead_s else left_s
+
+
 def counting_apart(steps: Mapping[int, int]) -> Mapping[int, int]:
     """Of steps by rank, those that are not the run's count: far from the median one."""
     if not steps:
