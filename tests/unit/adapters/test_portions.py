@@ -7,9 +7,11 @@ from urllib.parse import parse_qs
 import httpx
 import pytest
 
+from mfu_operator.adapters.prometheus import PrometheusSources
 from mfu_operator.adapters.prometheus.portions import TAKEN_BYTES
-from mfu_operator.errors import Stall
-from mfu_operator.model.baseline import Signal, WorkloadRef
+from mfu_operator.errors import Retry, Stall
+from mfu_operator.model.baseline import MetricsSource, Signal, WorkloadRef
+from mfu_operator.ports import Metrics
 from tests.support.prometheus_double import opened
 
 JOBS = [WorkloadRef("batch/v1", "Job", "team-a", f"pretraining-{n}") for n in range(2000)]
@@ -81,3 +83,37 @@ def test_one_job_whose_query_is_refused_is_told_what_must_take_more() -> None:
     with pytest.raises(Stall, match=r"answered 413 to a query of .* bytes: let it, or the proxy") as caught:
         opened(httpx.MockTransport(Limited(0, *A_PROXY))).latest(JOBS[:1], 1000.0)
     assert caught.value.reason == "QueryRejected"
+
+
+class Wordy(Limited):
+    """Knows every job, and has a label for it that is as long as one likes."""
+
+    def __init__(self, label_bytes: int) -> None:
+        super().__init__(10**9, 200, "")
+        self.label = "x" * label_bytes
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        answer = super().__call__(request)
+        found = answer.json()
+        for row in found["data"]["result"]:
+            row["metric"]["long"] = self.label
+        return httpx.Response(200, json=found)
+
+
+def of_a_baseline(server: Wordy) -> Metrics:
+    sources = PrometheusSources(MetricsSource(address="https://fleet.example"), None, httpx.MockTransport(server))
+    return sources.open(MetricsSource(address="https://own.example"), None)
+
+
+def test_what_a_baselines_own_prometheus_answers_is_read_in_pieces_that_are_small() -> None:
+    server, jobs = Wordy(20_000), JOBS[:400]
+    metrics = of_a_baseline(server)
+    assert set(metrics.latest(jobs, 1000.0)) == set(jobs)
+    queries = len(server.taken)
+    assert queries > 2 and set(metrics.latest(jobs, 1000.0)) == set(jobs)
+    assert len(server.taken) - queries < queries, "what was too large is not asked for again"
+
+
+def test_an_answer_for_one_job_that_is_too_large_is_not_read() -> None:
+    with pytest.raises(Retry, match="answered with more than 4 MiB"):
+        of_a_baseline(Wordy(5 << 20)).latest(JOBS[:2], 1000.0)

@@ -25,7 +25,11 @@ DEADLINE_S = 20.0
 of 30 s."""
 
 LARGEST_ANSWER = 256 * 2**20
-"""Bytes, uncompressed. 2,500 jobs of 64 ranks are 64 MiB."""
+"""Bytes of the operator's own Prometheus, uncompressed. 2,500 jobs of 64 ranks are 64 MiB."""
+
+LARGEST_OF_A_BASELINE = 4 * 2**20
+"""Of one that a baseline names: whoever may write a baseline may have anything answer there, and what is read of it
+takes twenty times its bytes. What is more is asked for in halves; one job of 512 pods has half a megabyte."""
 
 CLOCKS_APART_S = 30.0
 """Its clock and ours may differ by the seconds that an answer takes; beyond it, its times are not ours."""
@@ -49,6 +53,10 @@ _ON_THE_QUERY = "PromQL "
 
 _MOST_ERROR_TEXT = 200
 """Of the server's own words, in a condition's message."""
+
+
+class TooLarge(Retry):
+    """The answer is larger than it may be: less could be asked for at once."""
 
 
 class Row(msgspec.Struct):
@@ -188,7 +196,7 @@ class PrometheusApi:
                 return response, content(response, self._largest)
         except AnswerTooLarge:
             told = f"{self.address} answered with more than {self._largest >> 20} MiB"
-            raise Retry("PrometheusUnavailable", told) from None
+            raise TooLarge("PrometheusUnavailable", told) from None
         except httpx.TimeoutException:
             told = f"{self.address} did not answer within {self._deadline_s:g} s"
             raise Retry("PrometheusUnreachable", told) from None

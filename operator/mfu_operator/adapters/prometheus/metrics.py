@@ -13,7 +13,7 @@ import httpx
 from mfu_operator.adapters.egress import ANYWHERE, Egress
 from mfu_operator.adapters.metric_names import MetricNames
 from mfu_operator.adapters.prometheus import dcgm, promql
-from mfu_operator.adapters.prometheus.api import INSTANT, RANGE, PrometheusApi, Row
+from mfu_operator.adapters.prometheus.api import INSTANT, LARGEST_ANSWER, RANGE, PrometheusApi, Row
 from mfu_operator.adapters.prometheus.portions import Portions, Query
 from mfu_operator.adapters.prometheus.selectors import alternatives, by_prefix, matcher, owners, runs_of
 from mfu_operator.detect.samples import SCRAPED_AT, Assembly
@@ -50,9 +50,10 @@ class PrometheusMetrics:
         transport: httpx.BaseTransport | None = None,
         clock: Callable[[], float] = time.time,
         egress: Egress = ANYWHERE,
+        largest: int = LARGEST_ANSWER,
     ) -> None:
         self.names = names
-        self._api = PrometheusApi(address, credentials, tenant, transport, clock, egress=egress)
+        self._api = PrometheusApi(address, credentials, tenant, transport, clock, largest=largest, egress=egress)
         self._portions = Portions(self._api)
         self._lacking: str | None = None
 

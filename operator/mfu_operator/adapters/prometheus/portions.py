@@ -8,7 +8,7 @@ in halves, and no query as long as that is sent again.
 import math
 from collections.abc import Callable, Iterator, Mapping
 
-from mfu_operator.adapters.prometheus.api import PrometheusApi, Row, is_rejection
+from mfu_operator.adapters.prometheus.api import PrometheusApi, Row, TooLarge, is_rejection
 from mfu_operator.errors import Stall
 
 TAKEN_BYTES = 8192
@@ -24,6 +24,8 @@ class Portions:
     def __init__(self, api: PrometheusApi) -> None:
         self._api = api
         self._longest_bytes = math.inf
+        self._most: float = math.inf
+        """Workloads at once, where the answer for more was too large."""
 
     def rows(self, path: str, form: Mapping[str, str], count: int, most: int, query: Query) -> Iterator[Row]:
         """The rows of a query for `count` workloads, at most `most` of them at once. Raises as `PrometheusApi.rows`."""
@@ -35,7 +37,7 @@ class Portions:
         if not asked:
             return
         divisible = end - start > 1 and len(asked) > TAKEN_BYTES
-        if divisible and len(asked) > self._longest_bytes:
+        if end - start > self._most or (divisible and len(asked) > self._longest_bytes):
             yield from self._halves(path, form, start, end, query)
             return
         try:
@@ -44,6 +46,11 @@ class Portions:
             if not divisible or not is_rejection(problem):
                 raise
             self._longest_bytes = max(TAKEN_BYTES, len(asked) // 2)
+            yield from self._halves(path, form, start, end, query)
+        except TooLarge:
+            if end - start == 1:
+                raise
+            self._most = (end - start) // 2
             yield from self._halves(path, form, start, end, query)
         else:
             yield from found

@@ -8,6 +8,7 @@ import httpx
 from mfu_operator.adapters.egress import ANYWHERE, Egress
 from mfu_operator.adapters.metric_names import names_of, of_fleet
 from mfu_operator.adapters.open_sources import OpenSources
+from mfu_operator.adapters.prometheus.api import LARGEST_ANSWER, LARGEST_OF_A_BASELINE
 from mfu_operator.adapters.prometheus.metrics import PrometheusMetrics
 from mfu_operator.errors import Stall
 from mfu_operator.model.baseline import MetricsSource
@@ -54,9 +55,12 @@ class PrometheusSources:
         names = tuple(sorted(wanted.names.items())), tuple(sorted(wanted.labels.items()))
         key = (wanted.address, wanted.tenant, wanted.profile, names, credentials)
         address, tenant, transport = wanted.address, wanted.tenant, self._transport
+        largest = LARGEST_ANSWER if self._is_fleets(address) else LARGEST_OF_A_BASELINE
         return self._open.one(
             key,
-            lambda: PrometheusMetrics(address, names_of(wanted), credentials, tenant, transport, egress=self._egress),
+            lambda: PrometheusMetrics(
+                address, names_of(wanted), credentials, tenant, transport, egress=self._egress, largest=largest
+            ),
         )
 
     def _require_own_namespace(self, source: MetricsSource, wanted: MetricsSource) -> None:
@@ -64,13 +68,15 @@ class PrometheusSources:
         say there. Raises Stall(NamespaceLabelFixed)."""
         theirs = source.labels.get(_NAMESPACE)
         ours = names_of(replace(wanted, labels=self._fleet.labels)).namespace
-        same_server = (wanted.address or "").rstrip("/") == (self._fleet.address or "").rstrip("/")
-        if same_server and theirs is not None and theirs != ours:
+        if self._is_fleets(wanted.address or "") and theirs is not None and theirs != ours:
             raise Stall(
                 "NamespaceLabelFixed",
                 f"spec.metrics.labels.namespace is {theirs}, and on the operator's own Prometheus it is {ours}: remove "
                 "it, or name a Prometheus of your own in spec.metrics.prometheus.address",
             )
+
+    def _is_fleets(self, address: str) -> bool:
+        return address.rstrip("/") == (self._fleet.address or "").rstrip("/")
 
 
 _NAMESPACE = "namespace"
