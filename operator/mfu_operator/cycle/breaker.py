@@ -6,10 +6,12 @@ statuses say was opened.
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from threading import Lock
 
+from mfu_operator.cycle.fair_share import Share
 from mfu_operator.detect.formatting import clock, duration
 from mfu_operator.errors import Wait
 from mfu_operator.model.incident import Status
@@ -20,6 +22,12 @@ three. A fourth within the hour says that something else than a commit is common
 
 MOST_OF_ALL = 6
 """Of the whole operator: a namespace that uses up its own share leaves as many for the others."""
+
+MOST_OF_FIRSTS = 6
+"""Beyond those, one for each namespace that has none within the hour: two that use up their shares delay no other. A
+cause that the whole fleet shares opens a dozen in an hour, and not one for each job."""
+
+_SHARE = Share(MOST, MOST_OF_ALL, MOST_OF_FIRSTS)
 
 WINDOW_S = 3600.0
 """Long enough for a person to see three pull requests with the same story and stop the rest (remediation.mode)."""
@@ -94,15 +102,19 @@ class Breaker:
                 f"the operator started less than {duration(RECALL_S)} ago and first reads what was opened before it",
                 now_s + self._recalled_s - steady_s,
             )
+        if _SHARE.left_for(namespace, Counter(opened_for for opened_for, _ in self._opened)):
+            return
         own = [at_s for (opened_for, _), at_s in self._opened.items() if opened_for == namespace]
+        most_of_all = MOST_OF_ALL if own else MOST_OF_ALL + MOST_OF_FIRSTS
         every = list(self._opened.values())
-        for opened, most, whose in ((own, MOST, f"in namespace {namespace} "), (every, MOST_OF_ALL, "")):
-            if len(opened) >= most:
-                until_s = now_s + sorted(opened)[-most] + WINDOW_S - steady_s
-                raise Wait(
-                    "FleetBreaker",
-                    f"the operator opened {most} pull requests {whose}within {duration(WINDOW_S)} and opens the next "
-                    f"at {clock(until_s)}: see first whether the jobs share a cause that no commit has (driver, "
-                    "storage, network)",
-                    until_s,
-                )
+        opened, most, whose = (
+            (own, MOST, f"in namespace {namespace} ") if len(own) >= MOST else (every, most_of_all, "")
+        )
+        until_s = now_s + sorted(opened)[-most] + WINDOW_S - steady_s
+        raise Wait(
+            "FleetBreaker",
+            f"the operator opened {most} pull requests {whose}within {duration(WINDOW_S)} and opens the next "
+            f"at {clock(until_s)}: see first whether the jobs share a cause that no commit has (driver, "
+            "storage, network)",
+            until_s,
+        )

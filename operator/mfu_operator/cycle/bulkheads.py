@@ -11,6 +11,7 @@ from contextvars import ContextVar
 from enum import StrEnum
 from threading import Lock, Semaphore
 
+from mfu_operator.cycle.fair_share import Share
 from mfu_operator.errors import Wait
 
 
@@ -21,17 +22,16 @@ class Dependency(StrEnum):
     FORGE = "forge"
 
 
-MOST_OF_A_HOST = 6
+OF_A_HOST = Share(of_one=4, of_all=6, of_firsts=6)
 """Requests of one kind to one host at once. More would serve nobody sooner: hosts count requests."""
 
-MOST_OF_A_KIND = {Dependency.GIT: 12, Dependency.FORGE: 24}
-"""Requests of one kind at once: three hosts, or six, may hang before a fourth or a seventh waits for them. Each look at
-a repository is a process of its own, of which one at a time renders, and a dozen of those that only fetch fit into the
-memory that the chart asks for."""
+OF_A_KIND = {Dependency.GIT: Share(of_one=4, of_all=8, of_firsts=4), Dependency.FORGE: Share(8, 16, 8)}
+"""Requests of one kind at once. Each look at a repository is a process of its own, of which one at a time renders, and
+a dozen of those that only fetch fit into the memory that the chart asks for. A third is kept for namespaces that have
+none under way: two that take all they can leave four others, or eight, a place each."""
 
-
-MOST_OF_A_NAMESPACE = {Dependency.GIT: 4, Dependency.FORGE: 8}
-"""Requests of one kind for one namespace's baselines at once: no namespace takes all of a host or of a kind."""
+MOST_AT_ONCE = sum(share.of_all + share.of_firsts for share in OF_A_KIND.values())
+"""Requests of all kinds."""
 
 NAMESPACE: ContextVar[str] = ContextVar("namespace", default="")
 """The namespace of the baseline that this thread ticks."""
@@ -66,9 +66,9 @@ class HostSlots:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._hosts: Counter[tuple[Dependency, str]] = Counter()
-        self._kinds: Counter[Dependency] = Counter()
-        self._namespaces: Counter[tuple[Dependency, str]] = Counter()
+        self._hosts: dict[tuple[Dependency, str], Counter[str]] = {}
+        """By namespace."""
+        self._kinds = {dependency: Counter[str]() for dependency in Dependency}
 
     @contextmanager
     def of(self, dependency: Dependency, host: str, namespace: str) -> Iterator[None]:
@@ -78,24 +78,28 @@ class HostSlots:
             Wait: (HostBusy) as many as may be are under way.
         """
         with self._lock:
-            full = self._hosts[dependency, host] >= MOST_OF_A_HOST
-            own = self._namespaces[dependency, namespace] >= MOST_OF_A_NAMESPACE[dependency]
-            if full or own or self._kinds[dependency] >= MOST_OF_A_KIND[dependency]:
-                whose = f"to {host} " if full else "of this namespace " if own else ""
+            there = self._hosts.get((dependency, host), Counter())
+            all_there = self._kinds[dependency]
+            share = OF_A_KIND[dependency]
+            own = all_there[namespace] >= share.of_one
+            full = not OF_A_HOST.left_for(namespace, there)
+            if full or not share.left_for(namespace, all_there):
+                whose = "of this namespace " if own else f"to {host} " if full else ""
                 raise Wait(
                     "HostBusy",
                     f"as many {dependency} requests {whose}as may be at once are under way; this one is made at a "
                     "later tick",
                 )
-            self._hosts[dependency, host] += 1
-            self._kinds[dependency] += 1
-            self._namespaces[dependency, namespace] += 1
+            self._hosts[dependency, host] = there
+            there[namespace] += 1
+            all_there[namespace] += 1
         try:
             yield
         finally:
             with self._lock:
-                self._hosts[dependency, host] -= 1
-                self._kinds[dependency] -= 1
-                self._namespaces[dependency, namespace] -= 1
-                self._hosts += Counter()
-                self._namespaces += Counter()
+                for each in (there, all_there):
+                    each[namespace] -= 1
+                    if not each[namespace]:
+                        del each[namespace]
+                if not there:
+                    self._hosts.pop((dependency, host), None)

@@ -4,10 +4,12 @@ Readings taken meanwhile say nothing about a run, be it the one that is profiled
 is in memory here comes from the Jobs as they are seen and, after a restart, from the statuses of the baselines.
 """
 
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from threading import Lock
 
+from mfu_operator.cycle.fair_share import Share
 from mfu_operator.errors import Wait
 from mfu_operator.model.series import TimeSpan
 
@@ -20,6 +22,11 @@ for a thousand pods' devices at once. Jobs of incidents are counted and never wa
 
 MOST_OF_A_NAMESPACE = 6
 """The rest is for the others."""
+
+MOST_OF_FIRSTS = 10
+"""Beyond those, one for each namespace of which none is under way: two that use up their shares delay no other."""
+
+_SHARE = Share(MOST_OF_A_NAMESPACE, MOST_AT_ONCE, MOST_OF_FIRSTS)
 
 ASK_AGAIN_S = 30.0
 """A profile takes minutes; a Job that was launched is seen by then."""
@@ -68,13 +75,14 @@ class ProfilingSlots:
             seen = {name for name, each in self._stays.items() if each.from_s <= now_s < each.to_s}
             under_way = seen | (self._launched.keys() - self._stays.keys())
             namespace = job.partition("/")[0]
-            own = sum(each.partition("/")[0] == namespace for each in under_way)
-            if len(under_way) >= MOST_AT_ONCE or own >= MOST_OF_A_NAMESPACE:
+            taken = Counter(each.partition("/")[0] for each in under_way)
+            if not _SHARE.left_for(namespace, taken):
                 raise Wait(
                     "ProfilingQueued",
-                    f"{len(under_way)} profiling Jobs of the operator are under way, {own} of them in namespace "
-                    f"{namespace}, and the healthy job's may wait: it is launched once there are fewer than "
-                    f"{MOST_AT_ONCE}, and fewer than {MOST_OF_A_NAMESPACE} in the namespace",
+                    f"{len(under_way)} profiling Jobs of the operator are under way, {taken[namespace]} of them in "
+                    f"namespace {namespace}, and the healthy job's may wait: it is launched once there are fewer than "
+                    f"{MOST_AT_ONCE} (the first of a namespace: {MOST_AT_ONCE + MOST_OF_FIRSTS}), and fewer than "
+                    f"{MOST_OF_A_NAMESPACE} in the namespace",
                     now_s + ASK_AGAIN_S,
                 )
             self._launched[job] = now_s

@@ -23,6 +23,7 @@ from mfu_operator.measure.missing_readings import silence, without_parts
 from mfu_operator.measure.monitored_job import MonitoredJob, workloads
 from mfu_operator.measure.sweep_round import SweepRound
 from mfu_operator.measure.terms import Terms
+from mfu_operator.measure.turns import Turns
 from mfu_operator.measure.view import SweepView
 from mfu_operator.measure.vitals import look_at_vitals
 from mfu_operator.measure.vitals_record import VitalsRecord
@@ -35,8 +36,11 @@ from mfu_operator.ports import MOST_POINTS, Credentials, Metrics, MetricsSources
 log = logging.getLogger(__name__)
 
 _PARALLEL_SOURCES = 4
-"""A source that does not answer holds up a thread for its deadline; three others go on. One that is still being asked
-when the next sweep begins keeps its thread and is passed over; there is always one thread for the others."""
+"""A source that does not answer holds up a thread for its deadline; three others go on."""
+
+_MOST_SOURCES = 8
+"""One that is still being asked when the next sweep begins keeps its thread and is passed over, and others take its
+place up to so many. There is always one for the others, and those first that answered quickly (`measure/turns.py`)."""
 
 _SLOW_S = 300.0
 """A source that is asked for longer than this tells nothing of ten sweeps in between. Histories of ten thousand after a
@@ -87,6 +91,7 @@ class Sweep:
         self._health: dict[Metrics, _Health] = {}
         self._asking: dict[Metrics, float] = {}
         """Sources that are being asked, and since when."""
+        self._turns = Turns()
         self._stopping = threading.Event()
         self._asked_early = threading.Event()
         self._thread: threading.Thread | None = None
@@ -171,12 +176,14 @@ class Sweep:
                     by_source.setdefault(watched.terms.source, {})[key] = watched
             self._turn += 1
             self._health = {source: self._health.get(source, _Health()) for source in by_source}
-            due = [
-                (source, by_source[source])
+            awake = [
+                source
                 for source, health in self._health.items()
                 if health.not_before_s <= steady_s and source not in self._asking
             ]
-            at_once = min(max(1, _PARALLEL_SOURCES - len(self._asking)), len(due))
+            measured = {source: watched.values() for source, watched in by_source.items()}
+            due = [(source, by_source[source]) for source in self._turns.in_order(measured, awake)]
+            at_once = min(_PARALLEL_SOURCES, max(1, _MOST_SOURCES - len(self._asking)), len(due))
             self._asking.update((source, steady_s) for source, _ in due)
         if due:
             self._ask(due, at_once, now_s)
@@ -225,6 +232,7 @@ class Sweep:
 
     def _survived(self, source: Metrics, watched: Mapping[str, MonitoredJob], now_s: float) -> None:
         """Sweep one source; whatever it was not written to survive is its own problem, and no other source's."""
+        self._turns.begins(source, self._steady())
         try:
             self._sweep_source(source, watched, now_s)
         except Exception as error:
@@ -232,6 +240,7 @@ class Sweep:
             told = f"a fault of the operator ({type(error).__name__}): its log has the traceback, please report it"
             self._failed(source, Retry("SweepFailed", told))
         finally:
+            self._turns.ended(source, self._steady())
             with self._lock:
                 self._asking.pop(source)
 

@@ -18,7 +18,7 @@ from mfu_operator.api import status as codec
 from mfu_operator.api.group import GROUP_VERSION, KIND
 from mfu_operator.cycle.adapters import Adapters
 from mfu_operator.cycle.backoff import Backoff
-from mfu_operator.cycle.bulkheads import MOST_OF_A_KIND, NAMESPACE, TickSlots
+from mfu_operator.cycle.bulkheads import MOST_AT_ONCE, NAMESPACE, TickSlots
 from mfu_operator.cycle.guarded import guarded
 from mfu_operator.cycle.measuring import view_of
 from mfu_operator.cycle.tick import Pace, Ticked, tick
@@ -80,9 +80,7 @@ class Reconciler:
     rest_s: float = REST_S
     fleet: Fleet = field(default_factory=Fleet)
     _backoffs: dict[str, Backoff] = field(default_factory=dict)
-    _ticks: Executor = field(
-        default_factory=lambda: ThreadPoolExecutor(TICKS_AT_ONCE + sum(MOST_OF_A_KIND.values()), "tick")
-    )
+    _ticks: Executor = field(default_factory=lambda: ThreadPoolExecutor(TICKS_AT_ONCE + MOST_AT_ONCE, "tick"))
     _slots: TickSlots = field(default_factory=lambda: TickSlots(TICKS_AT_ONCE))
     _under_way: set[Future[None]] = field(default_factory=set)
     _stopping: threading.Event = field(default_factory=threading.Event)

@@ -130,3 +130,28 @@ def test_two_baselines_of_one_pod_share_its_page() -> None:
         latest = metrics.latest([JOB, side], now[0])
     assert len(asked) == 2
     assert [latest[ref][0].values for ref in (JOB, side)] == [{Signal.THROUGHPUT: 1000.0}] * 2
+
+
+def test_namespaces_whose_many_pages_hang_hold_up_no_other() -> None:
+    """Each page of a hostile one hangs for as long as it may, and there are more of them than a sweep can ask for."""
+    released, good = threading.Event(), replace(JOB, namespace="team-z", name="good")
+    hostile = {
+        replace(JOB, namespace=f"hostile-{space}", name=f"job-{job}"): tuple(
+            PodEndpoint(f"hostile-{space}-{job}-{pod}", f"10.{space}.{job}.{pod}") for pod in range(4)
+        )
+        for space in range(AT_ONCE // 4)
+        for job in range(AT_ONCE)
+    }
+    found = hostile | {good: (PodEndpoint("good-0", "10.99.0.1"),)}
+
+    def fetch(target: Target) -> tuple[str, str]:
+        if target.workload != good:
+            released.wait(30)
+        return TEXT, PROBE
+
+    metrics = PodMetrics(PodScrape((9400,)), names_of(MetricsSource()), lambda refs: found, fetch=fetch, deadline_s=2.0)
+    try:
+        looks = metrics.looks(list(found))
+    finally:
+        released.set()
+    assert [look.target.workload for look in looks if look.problem is None] == [good]

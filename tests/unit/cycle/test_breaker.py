@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mfu_operator.cycle.adapters import Adapters
-from mfu_operator.cycle.breaker import MOST, MOST_OF_ALL, RECALL_S, WINDOW_S, Breaker
+from mfu_operator.cycle.breaker import MOST, MOST_OF_ALL, MOST_OF_FIRSTS, RECALL_S, WINDOW_S, Breaker
 from mfu_operator.errors import AskPerson, Retry, Wait
 from mfu_operator.model.incident import Status
 from tests.support import worlds
@@ -53,11 +53,23 @@ def test_a_namespace_that_uses_up_its_share_delays_no_other() -> None:
 
 def test_all_namespaces_together_have_a_share_too() -> None:
     breaker = Breaker()
-    for number in range(MOST_OF_ALL):
+    for number in range(MOST_OF_ALL + MOST_OF_FIRSTS):
         opened(breaker, "request", NOON_S + 60 * number, f"team-{number}")
-    error = refused(breaker, "request", NOON_S + 600, "another")
+    error = refused(breaker, "request", NOON_S + 900, "another")
     assert error.until_s == NOON_S + WINDOW_S
+    assert "opened 12 pull requests within 60 min" in error.message
+    error = refused(breaker, "second", NOON_S + 900, "team-11")
     assert "opened 6 pull requests within 60 min" in error.message
+
+
+def test_namespaces_that_together_use_up_the_share_of_all_leave_each_other_one() -> None:
+    breaker = Breaker()
+    for number in range(MOST):
+        for namespace in ("hostile-a", "hostile-b"):
+            opened(breaker, f"request {number}", NOON_S, namespace)
+    opened(breaker, "request", NOON_S, "team-a")
+    refused(breaker, "second", NOON_S, "team-a")
+    opened(breaker, "request", NOON_S, "team-b")
 
 
 def test_what_is_counted_already_is_neither_refused_nor_counted_twice() -> None:

@@ -12,9 +12,8 @@ import pytest
 import mfu_operator
 from mfu_operator.cycle.adapters import Adapters
 from mfu_operator.cycle.bulkheads import (
-    MOST_OF_A_HOST,
-    MOST_OF_A_KIND,
-    MOST_OF_A_NAMESPACE,
+    OF_A_HOST,
+    OF_A_KIND,
     Dependency,
     HostSlots,
     TickSlots,
@@ -114,8 +113,8 @@ def hang(slots: HostSlots, host: str, until: Event, namespace: str) -> Thread:
 
 def test_a_host_that_hangs_has_its_share_and_others_have_theirs() -> None:
     slots, until = HostSlots(), Event()
-    hanging = [hang(slots, "hangs.example", until, f"team-{number % 2}") for number in range(MOST_OF_A_HOST)]
-    with pytest.raises(Wait) as raised, slots.of(Dependency.GIT, "hangs.example", "team-9"):
+    hanging = [hang(slots, "hangs.example", until, f"team-{number % 2}") for number in range(OF_A_HOST.of_all)]
+    with pytest.raises(Wait) as raised, slots.of(Dependency.GIT, "hangs.example", "team-1"):
         pytest.fail("it was let through")
     assert raised.value.reason == "HostBusy"
     assert "hangs.example" in raised.value.message
@@ -130,8 +129,10 @@ def test_a_host_that_hangs_has_its_share_and_others_have_theirs() -> None:
 
 def test_many_hosts_that_hang_are_bounded_together() -> None:
     slots, until = HostSlots(), Event()
-    most = MOST_OF_A_KIND[Dependency.GIT]
-    hanging = [hang(slots, f"host-{number}", until, f"team-{number % 3}") for number in range(most)]
+    share = OF_A_KIND[Dependency.GIT]
+    hostile = [f"hostile-{number % 2}" for number in range(share.of_all)]
+    firsts = [f"team-{number}" for number in range(share.of_firsts)]
+    hanging = [hang(slots, f"host-{at}", until, namespace) for at, namespace in enumerate((*hostile, *firsts))]
     with pytest.raises(Wait), slots.of(Dependency.GIT, "one-more", "team-9"):
         pytest.fail("it was let through")
     with slots.of(Dependency.FORGE, "one-more", "team-9"):
@@ -143,7 +144,7 @@ def test_many_hosts_that_hang_are_bounded_together() -> None:
 
 def test_a_namespace_whose_hosts_hang_has_its_share_and_others_have_theirs() -> None:
     slots, until = HostSlots(), Event()
-    most = MOST_OF_A_NAMESPACE[Dependency.GIT]
+    most = OF_A_KIND[Dependency.GIT].of_one
     hanging = [hang(slots, f"host-{number}", until, "hostile") for number in range(most)]
     with pytest.raises(Wait, match="of this namespace"), slots.of(Dependency.GIT, "one-more", "hostile"):
         pytest.fail("it was let through")

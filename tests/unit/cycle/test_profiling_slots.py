@@ -7,6 +7,7 @@ from mfu_operator.cycle.profiling_slots import (
     KEPT_S,
     MOST_AT_ONCE,
     MOST_OF_A_NAMESPACE,
+    MOST_OF_FIRSTS,
     ProfilingSlot,
     ProfilingSlots,
 )
@@ -54,15 +55,27 @@ def test_a_namespace_that_uses_up_its_share_leaves_places_to_others() -> None:
     slots.admit("b/first", 10.0)
 
 
+def test_namespaces_that_together_use_up_all_places_leave_each_other_one() -> None:
+    """Jobs of incidents never wait, so that a namespace may have many more than its share."""
+    slots = ProfilingSlots()
+    for namespace in ("hostile-a", "hostile-b"):
+        for number in range(40):
+            slots.note(f"{namespace}/{number}", ProfilingSlot("x", "node-1", 10.0, 900.0), 15.0)
+    slots.admit("team-a/first", 20.0)
+    with pytest.raises(Wait):
+        slots.admit("team-a/second", 20.0)
+    slots.admit("team-b/first", 20.0)
+
+
 def test_only_so_many_healthy_jobs_are_profiled_at_once_and_the_next_comes_when_one_is_done() -> None:
     slots = ProfilingSlots()
-    for number in range(MOST_AT_ONCE):
+    for number in range(MOST_AT_ONCE + MOST_OF_FIRSTS):
         slots.admit(f"team-{number}/job", 10.0)
     slots.admit("team-0/job", 12.0)
     with pytest.raises(Wait) as queued:
         slots.admit("a/next", 12.0)
     assert (queued.value.reason, queued.value.until_s) == ("ProfilingQueued", 12.0 + ASK_AGAIN_S)
-    for number in range(MOST_AT_ONCE):
+    for number in range(MOST_AT_ONCE + MOST_OF_FIRSTS):
         slots.note(f"team-{number}/job", ProfilingSlot(f"job-{number}", "node-1", 10.0, 900.0), 15.0)
     with pytest.raises(Wait):
         slots.admit("a/next", 60.0)
@@ -72,6 +85,6 @@ def test_only_so_many_healthy_jobs_are_profiled_at_once_and_the_next_comes_when_
 
 def test_a_job_that_was_launched_and_never_seen_holds_its_place_for_half_a_minute() -> None:
     slots = ProfilingSlots()
-    for number in range(MOST_AT_ONCE):
+    for number in range(MOST_AT_ONCE + MOST_OF_FIRSTS):
         slots.admit(f"team-{number}/job", 10.0)
     slots.admit("a/next", 10.0 + ASK_AGAIN_S)

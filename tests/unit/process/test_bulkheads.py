@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from mfu_operator.api import status as codec
-from mfu_operator.cycle.bulkheads import MOST_OF_A_NAMESPACE, Dependency
+from mfu_operator.cycle.bulkheads import OF_A_KIND, Dependency
 from mfu_operator.measure.sweep import Sweep
 from mfu_operator.measure.view import SweepView
 from mfu_operator.model.commit import Ranking
@@ -22,7 +22,7 @@ from tests.support.adapters_double import Stage, SweepDouble
 from tests.support.awaited import awaited
 from tests.support.stored_object import stored_object
 
-MOST_AT_A_TIME = MOST_OF_A_NAMESPACE[Dependency.GIT]
+MOST_AT_A_TIME = OF_A_KIND[Dependency.GIT].of_one
 HANGING, SOUND = 32, 100
 CONFIRMED = worlds.regressed(confirmed=True)
 PROPOSING = replace(
