@@ -6,6 +6,8 @@ than 90 % of the others are killed.
 """
 
 import argparse
+import hashlib
+import math
 import random
 import shutil
 import sys
@@ -14,7 +16,8 @@ import time
 import tomllib
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -30,10 +33,19 @@ LEFT_OUT = ("tests/unit/cluster", "tests/unit/demo", "tests/unit/mfu_probe", "te
 MARKED = ("-m", "not cluster and not faults")
 SLACK_S = 60.0
 TIMES_AS_LONG = 5.0
-"""How much longer than without a mutant the tests may run: two processes share the cores with others."""
+"""How much longer than without a mutant one test may run."""
+
+LONGEST_TEST_S = 900.0
+"""What a test may take while its calls are recorded."""
+
+RECORDED_AT_ONCE = 4
+"""Files of tests: what ends in between begins with these again."""
 
 RECORDS = copies.ROOT / "build" / "mutation"
 """What each file of tests calls, kept until the file changes; `make clean` removes it."""
+
+OUTCOMES = RECORDS / "outcomes"
+"""The mutants that were killed, by what they made of their file: a run that is begun again goes on where it ended."""
 
 EQUIVALENT = Path(__file__).parent / "equivalent.toml"
 ENOUGH = 0.9
@@ -63,29 +75,48 @@ _tree: Path
 def record(files: Sequence[str]) -> None:
     """Record what the tests of these files call; a record is there once all of its file's tests ran."""
     unfinished = _tree / "build"
-    unfinished.mkdir()
-    if files:
-        recorder = calls.Recorder(_tree / copies.PACKAGE, unfinished)
-        copies.run_tests(_tree, [*MARKED, *files], [recorder], 3600)
+    unfinished.mkdir(exist_ok=True)
+    recorder = calls.Recorder(_tree / copies.PACKAGE, unfinished)
+    status = copies.run_tests(_tree, [*MARKED, *files], [recorder], LONGEST_TEST_S)
+    if status is None or status < 0:
+        return
     for file in files:
         made = calls.record_of(unfinished, file)
         made.touch()
         shutil.move(made, calls.record_of(RECORDS, file))
 
 
-def show(task: tuple[int, Mutant, list[Called]]) -> str:
-    """What became of one mutant: killed, timeout, or survived."""
-    number, mutant, shown = task
-    if not shown:
+@dataclass(frozen=True)
+class Task:
+    """A mutant, the tests that it is shown to, and until when (on the steady clock) it may be begun."""
+
+    number: int
+    mutant: Mutant
+    shown: list[Called]
+    until_s: float
+
+
+def show(task: Task) -> str:
+    """What became of one mutant: killed, timeout, survived, or not shown."""
+    if not task.shown:
         return "survived"
-    path = _tree / copies.PACKAGE / mutant.path
-    tests = [each.test for each in shown]
+    path = _tree / copies.PACKAGE / task.mutant.path
+    content = task.mutant.applied_to(path.read_bytes())
+    known = OUTCOMES / hashlib.sha256(task.mutant.path.encode() + content).hexdigest()
+    if known.exists():
+        return known.read_text()
+    if time.monotonic() > task.until_s:
+        return "not shown"
+    tests = [each.test for each in task.shown]
     files = sorted({test.split("::")[0] for test in tests})
-    seconds = SLACK_S + TIMES_AS_LONG * sum(each.seconds for each in shown)
-    one_test = SLACK_S + TIMES_AS_LONG * max(each.seconds for each in shown)
-    with copies.changed(path, mutant.applied_to(path.read_bytes()), number + 1):
-        status = copies.run_tests(_tree, ["-x", f"--timeout={one_test:.0f}", *files], [calls.Chosen(tests)], seconds)
-    return "survived" if status == 0 else "timeout" if status is None else "killed"
+    test_s = SLACK_S + TIMES_AS_LONG * max(each.seconds for each in task.shown)
+    with copies.changed(path, content, task.number + 1):
+        status = copies.run_tests(_tree, ["-x", *files], [calls.Chosen(tests)], test_s)
+    if status == 0:
+        return "survived"
+    outcome = "timeout" if status is None else "killed"
+    known.write_text(outcome)
+    return outcome
 
 
 def shown_to(mutant: Mutant, called: Sequence[Called]) -> list[Called]:
@@ -120,36 +151,52 @@ def main() -> int:
     parser.add_argument(
         "--tests", nargs="*", default=TESTS, metavar="PATH", help="show the mutants to these tests only"
     )
+    parser.add_argument("--minutes", type=float, default=math.inf, help="begin no mutant later than after so many")
     arguments = parser.parse_args()
     begin = time.monotonic()
     everything = list(all_mutants(copies.ROOT / copies.PACKAGE))
     judged = equivalent()
     mutants = chosen_mutants(everything, arguments)
-    tasks = [each for each in mutants if each.key not in judged]
+    asked = [each for each in mutants if each.key not in judged]
     copies.preload()
+    OUTCOMES.mkdir(parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory() as folder,
         ProcessPoolExecutor(PROCESSES, get_context("fork"), make_copy, (Path(folder),)) as pool,
     ):
         files = test_files(arguments.tests)
-        RECORDS.mkdir(parents=True, exist_ok=True)
-        unknown = [each for each in files if not calls.record_of(RECORDS, each).exists()]
-        list(pool.map(record, [unknown[number::PROCESSES] for number in range(PROCESSES)]))
+        _record_all(pool, [each for each in files if not calls.record_of(RECORDS, each).exists()])
         called = [each for file in files for each in calls.read(calls.record_of(RECORDS, file))]
-        say(f"{len(called)} tests, {time.monotonic() - begin:.0f} s; {len(tasks)} mutants of {len(everything)}")
-        counts: Counter[str] = Counter()
-        shown = [(number, each, shown_to(each, called)) for number, each in enumerate(tasks)]
-        for (_, mutant, tests), outcome in zip(shown, pool.map(show, shown), strict=True):
-            counts[outcome] += 1
-            say(f"{outcome} ({len(tests)} tests)  {mutant.key}")
-    killed = counts["killed"] + counts["timeout"]
-    share = killed / len(tasks) if tasks else 1.0
+        say(f"{len(called)} tests, {time.monotonic() - begin:.0f} s; {len(asked)} mutants of {len(everything)}")
+        until_s = begin + 60 * arguments.minutes
+        tasks = [Task(number, each, shown_to(each, called), until_s) for number, each in enumerate(asked)]
+        counts = _shown_all(pool, tasks)
+    killed, shown = counts["killed"] + counts["timeout"], len(asked) - counts["not shown"]
+    share = killed / shown if shown else 1.0
     say(
-        f"seed {arguments.seed}: {len(mutants)} mutants, {len(mutants) - len(tasks)} equivalent, {killed} killed"
-        f" ({counts['timeout']} by timeout), {counts['survived']} survived: {share:.1%}"
-        f" in {(time.monotonic() - begin) / 60:.0f} minutes"
+        f"seed {arguments.seed}: {len(mutants)} mutants, {len(mutants) - len(asked)} equivalent,"
+        f" {counts['not shown']} not shown, {killed} killed ({counts['timeout']} by timeout),"
+        f" {counts['survived']} survived: {share:.1%} in {(time.monotonic() - begin) / 60:.0f} minutes"
     )
     return 0 if share >= ENOUGH else 1
+
+
+def _record_all(pool: Executor, files: Sequence[str]) -> None:
+    parts = [files[first : first + RECORDED_AT_ONCE] for first in range(0, len(files), RECORDED_AT_ONCE)]
+    for number, _ in enumerate(as_completed([pool.submit(record, part) for part in parts]), 1):
+        say(f"recorded {number} of {len(parts)}")
+
+
+def _shown_all(pool: Executor, tasks: Sequence[Task]) -> Counter[str]:
+    """What became of the mutants, each told as soon as it is known."""
+    counts: Counter[str] = Counter()
+    under_way = {pool.submit(show, task): task for task in tasks}
+    for number, each in enumerate(as_completed(under_way), 1):
+        outcome, task = each.result(), under_way[each]
+        counts[outcome] += 1
+        if outcome != "not shown":
+            say(f"{number}/{len(tasks)} {outcome} ({len(task.shown)} tests)  {task.mutant.key}")
+    return counts
 
 
 if __name__ == "__main__":

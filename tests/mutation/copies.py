@@ -7,6 +7,7 @@ import os
 import resource
 import shutil
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,9 @@ PACKAGE = "operator/mfu_operator"
 LEFT_BEHIND = (".git", ".venv*", ".*_cache", ".hypothesis", "__pycache__", "build")
 IMPORTED_ONCE = ("hypothesis", "numpy", "httpx", "kubernetes.client", "git", "kopf", "rich.console", "yaml")
 """What most tests import and no mutant changes: imported before the fork, paid for once."""
+
+POLL_S = 0.5
+"""How often is looked whether a test still goes on."""
 
 MEMORY_BYTES = 8 * 2**30
 """A mutant that allocates without end dies alone."""
@@ -49,17 +53,48 @@ def changed(path: Path, content: bytes, version: int) -> Iterator[None]:
         os.utime(path, (stat.st_atime, stat.st_mtime))
 
 
-def run_tests(tree: Path, arguments: Sequence[str], plugins: Sequence[Any], seconds: float) -> int | None:
-    """pytest's exit status in a copy; None where it was still running after that many seconds."""
-    child = multiprocessing.get_context("fork").Process(target=_run, args=(tree, arguments, plugins))
+class Progress:
+    """A pytest plugin that counts the tests that began, seen by the process that forked the one with the tests."""
+
+    def __init__(self) -> None:
+        self._begun = multiprocessing.get_context("fork").Value("q", 0)
+
+    @property
+    def begun(self) -> int:
+        """How many tests began."""
+        return self._begun.value
+
+    def pytest_runtest_logstart(self) -> None:
+        self._begun.value += 1
+
+
+def run_tests(tree: Path, arguments: Sequence[str], plugins: Sequence[Any], test_s: float) -> int | None:
+    """pytest's exit status in a copy; None where one test took longer than `test_s` on a processor of its own: what its
+    process waited for one does not count, so that the outcome does not depend on what else the machine does."""
+    progress = Progress()
+    child = multiprocessing.get_context("fork").Process(target=_run, args=(tree, arguments, [*plugins, progress]))
     child.start()
-    child.join(seconds)
-    if child.exitcode is None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(child.pid or 0, 9)
-        child.join()
-        return None
+    begun, since_s, waited_s = -1, 0.0, 0.0
+    while child.exitcode is None:
+        waited_s = max(waited_s, _waited_s(child.pid))
+        own_s = time.monotonic() - waited_s
+        if progress.begun != begun:
+            begun, since_s = progress.begun, own_s
+        elif own_s > since_s + test_s:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid or 0, 9)
+            child.join()
+            return None
+        child.join(POLL_S)
     return child.exitcode
+
+
+def _waited_s(pid: int | None) -> float:
+    """How long a process was ready to run and had to wait for a processor, in all."""
+    try:
+        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
+    except (OSError, IndexError):
+        return 0.0
 
 
 def _run(tree: Path, arguments: Sequence[str], plugins: Sequence[Any]) -> None:
