@@ -39,6 +39,7 @@ class Arena(Protocol):
     def commit(self, files: Mapping[str, str | None], subject: str) -> str: ...
     def touch(self, branch: str) -> None: ...
     def amend(self, branch: str) -> None: ...
+    def begin_anew(self, branch: str) -> None: ...
 
 
 class DoubleArena:
@@ -52,7 +53,7 @@ class DoubleArena:
     def touch(self, branch: str) -> None:
         self.repository.touched.add(branch)
 
-    amend = touch
+    amend = begin_anew = touch
 
 
 class GitArena:
@@ -80,6 +81,11 @@ class GitArena:
         sha = self.upstream.git_as_operator("commit-tree", tree, "-p", parent, "-m", message)
         self.upstream.git("push", "--quiet", "--force", "origin", f"{sha}:refs/heads/{branch}")
         self.upstream.git("checkout", "--quiet", "main")
+
+    def begin_anew(self, branch: str) -> None:
+        """The branch with one commit that has no parent."""
+        sha = self.upstream.git("commit-tree", self.upstream.git("write-tree"), "-m", "Mine")
+        self.upstream.git("push", "--quiet", "--force", "origin", f"{sha}:refs/heads/{branch}")
 
 
 @contextmanager
@@ -111,7 +117,7 @@ class GiteaArena:
         change = {"branch": branch, "message": "A person's change", "content": "bWluZQo="}
         self._gitea.api("POST", f"repos/{OWNER}/{self._name}/contents/note.txt", change)
 
-    amend = touch
+    amend = begin_anew = touch
 
 
 @pytest.fixture(params=["double", "disk", "http", pytest.param("gitea", marks=pytest.mark.cluster)])
@@ -210,6 +216,16 @@ def test_a_branch_that_a_person_amended_is_theirs_though_the_author_is_still_the
     slow = arena.commit({CONFIG: config(0)}, "Fewer workers")
     arena.repository.ensure_branch(arena.source, revert(slow), arena.credentials)
     arena.amend(revert(slow).branch)
+    with pytest.raises(AskPerson) as raised:
+        arena.repository.ensure_branch(arena.source, revert(slow), arena.credentials)
+    assert raised.value.reason == "BranchTouched"
+
+
+def test_a_branch_of_our_name_with_a_history_of_its_own_is_theirs(arena: Arena) -> None:
+    arena.commit({CONFIG: config(4)}, "Start")
+    slow = arena.commit({CONFIG: config(0)}, "Fewer workers")
+    arena.repository.ensure_branch(arena.source, revert(slow), arena.credentials)
+    arena.begin_anew(revert(slow).branch)
     with pytest.raises(AskPerson) as raised:
         arena.repository.ensure_branch(arena.source, revert(slow), arena.credentials)
     assert raised.value.reason == "BranchTouched"

@@ -62,7 +62,7 @@ class Progress:
     @property
     def begun(self) -> int:
         """How many tests began."""
-        return self._begun.value
+        return int(self._begun.value)
 
     def pytest_runtest_logstart(self) -> None:
         self._begun.value += 1

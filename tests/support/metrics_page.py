@@ -1,9 +1,11 @@
 """A pod's metrics page on loopback, by the standard library's web server."""
 
+import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from tests.support.certificates import Pair
 from tests.support.loopback import running
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
@@ -22,8 +24,8 @@ class Page:
 
 
 @contextmanager
-def serving_page(page: Page) -> Iterator[int]:
-    """The port of a server that serves the page at every path."""
+def serving_page(page: Page, pair: Pair | None = None) -> Iterator[int]:
+    """The port of a server that serves the page at every path, with TLS where there is a pair."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -52,5 +54,10 @@ def serving_page(page: Page) -> Iterator[int]:
         def log_message(self, format: str, *args: object) -> None:
             pass
 
-    with running(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as port:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    if pair is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(pair.certificate, pair.key)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    with running(server) as port:
         yield port

@@ -10,6 +10,7 @@ from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
 from kubernetes.config.config_exception import ConfigException
 
+from mfu_operator.adapters.cluster.bounded import bounded
 from mfu_operator.adapters.cluster.failures import REFUSED, translated
 from mfu_operator.adapters.cluster.objects import REQUEST_TIMEOUT_S, Objects
 from mfu_operator.adapters.cluster.pods import micro_time, profiling_job_of
@@ -26,7 +27,7 @@ CONNECTIONS = 24
 """Kept open: as many as ticks run at once, and some for the Lease and the command line."""
 
 RETRIES = 1
-"""A kept connection that the server had closed is made anew. More, and a server that hangs costs as many timeouts."""
+"""A kept connection that the server had closed is made anew, within the same deadline."""
 
 COMPONENT = "mfu-operator"
 
@@ -57,7 +58,7 @@ def connect() -> client.ApiClient:
     configuration = client.Configuration.get_default_copy()
     configuration.connection_pool_maxsize = CONNECTIONS
     configuration.retries = RETRIES
-    return client.ApiClient(configuration)
+    return bounded(configuration, REQUEST_TIMEOUT_S)
 
 
 class KubernetesCluster:

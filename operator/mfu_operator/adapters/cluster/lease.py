@@ -12,6 +12,7 @@ from typing import Any
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
+from mfu_operator.adapters.cluster.bounded import bounded
 from mfu_operator.adapters.cluster.failures import translated
 from mfu_operator.adapters.cluster.pods import micro_time
 from mfu_operator.api.group import ANNOTATION_PREFIX
@@ -139,4 +140,4 @@ def _without_retries(api: client.ApiClient) -> client.ApiClient:
     """A client like this one that asks once: urllib3 would try four times, longer than the Lease lasts."""
     configuration: Any = copy(api.configuration)
     configuration.retries = 0
-    return client.ApiClient(configuration)
+    return bounded(configuration, REQUEST_TIMEOUT_S)
