@@ -33,11 +33,12 @@ fmt: $(INSTALLED) ## Format the code and sort its imports
 	@$(BIN)/ruff check --quiet --fix .
 	@$(BIN)/ruff format --quiet .
 
-lint: $(INSTALLED) ## ruff, mypy --strict, the layers
+lint: $(INSTALLED) ## ruff (its security rules among them), mypy --strict, the layers, known weaknesses of packages
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo >/dev/null || $(BIN)/lint-imports
+	@$(BIN)/python -m tests.supply.audit
 
 unit: $(INSTALLED) ## The tests that need no cluster
 	@$(BIN)/python -m pytest -q -n auto -m "not cluster and not faults and not torch and not browser"
@@ -68,6 +69,7 @@ renderers: $(INSTALLED) ## Compile kustomize and helm for the operator's image (
 lock: $(INSTALLED) ## Pin the Python packages again, with hashes
 	@$(BIN)/python -m piptools compile -q --generate-hashes --no-annotate --no-header --allow-unsafe --strip-extras --no-emit-index-url --no-emit-find-links -o operator/requirements.lock pyproject.toml
 	@$(BIN)/python -m piptools compile -q --generate-hashes --no-annotate --no-header --allow-unsafe --strip-extras --no-emit-index-url --no-emit-find-links --extra dev -o tests/requirements.lock pyproject.toml
+	@$(BIN)/python -m piptools compile -q --generate-hashes --no-annotate --no-header --allow-unsafe --strip-extras --no-emit-index-url --no-emit-find-links -o tests/supply/release.lock tests/supply/release.in
 
 cluster-up: $(INSTALLED) ## A real cluster alone
 	@$(BIN)/python -m tests.cluster up
@@ -86,6 +88,11 @@ page: $(INSTALLED) ## Look at the page of `analyze -o html` in Debian's Chromium
 
 damage: $(INSTALLED) ## Every trace in tests/data damaged 50 times in every way (about an hour)
 	@$(BIN)/python -m tests.damage
+
+MINUTES ?= 30
+.PHONY: fuzz
+fuzz: $(INSTALLED) ## Send to every parser of what strangers send, for half an hour or MINUTES
+	@$(BIN)/python -m tests.fuzz --minutes $(MINUTES)
 
 SEED ?= 0
 MUTANTS ?= 300
@@ -108,6 +115,22 @@ bench-ranks: $(INSTALLED) ## One coordinator against 64 simulated ranks: time an
 
 detection-figures: $(INSTALLED) .venv-otava/.installed ## The detection rule's figures by simulation, beside its peers
 	@$(BIN)/python -m tests.detection
+
+.venv-release/.installed: $(INSTALLED) tests/supply/release.lock
+	@$(PYTHON) -m venv .venv-release
+	@.venv-release/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r tests/supply/release.lock
+	@touch $@
+
+.PHONY: release advisories images
+release: $(INSTALLED) .venv-release/.installed ## Wheel, sdist, chart, bill of materials, provenance and checksums into dist/ (COSIGN_KEY signs them)
+	@$(BIN)/python -m tests.supply.release .venv-release/bin
+
+advisories: $(INSTALLED) ## Write the known weaknesses of packages anew, FROM a clone of the PyPA's advisory database
+	@$(BIN)/python -m tests.supply.audit $(FROM)
+
+images: renderers ## Build both images on a BASE that is given by its digest (debian@sha256:...)
+	@case "$(BASE)" in *@sha256:*) ;; *) echo "BASE=debian@sha256:... : an image that people install stands on a base that nobody can move"; exit 1;; esac
+	@for target in operator profiler; do docker build -f operator/Dockerfile --build-arg BASE=$(BASE) --target $$target -t mfu-$$target . || exit 1; done
 
 clean: ## Remove what the tests and tools leave in this folder
 	@rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
