@@ -1,22 +1,26 @@
-"""How a proposal is told: title, commit message and the pull request's description."""
+"""How a proposal is told: title, commit message and the pull request's description.
+
+The description begins with what a reviewer needs within a minute who has never heard of the operator: what got slower,
+since when and at what cost, which commit did it by which keys, why that one, what else the change touches, what to
+check and how to say no. What explains it further follows.
+"""
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from mfu_operator.gitops.markdown import code, escape, plain, table
+from mfu_operator.gitops.markdown import code, escape, plain
+from mfu_operator.gitops.telling import details
+from mfu_operator.gitops.telling.bars import level_bars, step_bars
+from mfu_operator.gitops.telling.details import PART_NAMES, account_table
+from mfu_operator.gitops.telling.links import brought_by, commit_link, kind_of, page, request_link
+from mfu_operator.gitops.telling.story import CHANGES_SHOWN, Cost, Story, listed, moved, short, token
 from mfu_operator.gitops.values import signal_name, value
-from mfu_operator.model.account import PARTS, StepAccount
-from mfu_operator.model.commit import Ranking, Source, Suspect
-from mfu_operator.model.incident import Incident
-from mfu_operator.model.investigation import Undoing
+from mfu_operator.model.baseline import Signal
 from mfu_operator.model.proposal import ProposalKind
 
-OTHERS_SHOWN = 10
-CHANGES_SHOWN = 10
-"""Lines of each list; how many more there are is said."""
+__all__ = ["Cost", "Story", "account_table", "body", "commit_message", "marker", "picture_command", "title", "trailers"]
 
 _SUBJECT = re.compile(r"[a-z0-9.-]+/[a-z0-9.-]+")
 """Names as Kubernetes has them, which a shell and a forge leave as they are."""
@@ -27,42 +31,11 @@ SUSPECT_TRAILER, INSTALLATION_TRAILER = "Mfu-Operator-Suspect", "Mfu-Operator-In
 SHOWN_BEFORE_S = 3 * 3600.0
 """How much of the time before a loss its picture shows at most."""
 
-_PARTS = {
-    "compute": "compute",
-    "communication": "communication, exposed",
-    "h2d": "copies host → device",
-    "d2h": "copies device → host",
-    "d2d": "copies device → device",
-    "memset": "memset",
-    "idleInput": "idle: waiting for input",
-    "idleSync": "idle: synchronisation",
-    "idleAlloc": "idle: allocation",
-    "idleHost": "idle: other host work",
-    "idleLaunch": "idle: launch latency",
-    "idleUnknown": "idle: unknown",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Story:
-    """All that a proposal tells of. `subject` names the baseline ("training/gpt-small"), `installation` the operator's
-    cluster; `runbooks` is the address of the folder of runbooks, "" where there is none."""
-
-    undoing: Undoing
-    incident: Incident
-    ranking: Ranking
-    suspect: Suspect
-    source: Source
-    subject: str
-    installation: str
-    healthy: StepAccount | None
-    runbooks: str
-
 
 def title(story: Story) -> str:
     """One line, at most 120 characters of a forge's alphabet."""
     incident = story.incident
-    loss = f"{signal_name(incident.signal)} of {plain(story.subject, 40)} {_moved(incident)}"
+    loss = f"{signal_name(incident.signal)} of {plain(story.subject, 40)} {moved(incident)}"
     return f"{_undoes(story)}: {loss}"
 
 
@@ -93,17 +66,21 @@ def trailers(commit_text: str) -> Mapping[str, str]:
 
 
 def body(story: Story) -> str:
-    """The description: what was measured, what was found, what happens next, how to say no."""
+    """The description, bounded: some ten thousand characters at most."""
     sections = [
         _summary(story),
-        _numbers(story),
-        _diagnosis(story),
-        _account(story),
+        _pictures(story),
         _suspect(story),
-        _others(story),
-        _effect(story),
-        _after_merging(story),
+        details.effect(story),
+        _check(story),
+        details.after_merging(story),
         _no(),
+        "---",
+        details.numbers(story),
+        details.explanation(story),
+        details.step(story),
+        details.other_commits(story),
+        _series(story),
         marker(story.incident.id, story.subject),
     ]
     return "\n\n".join(section for section in sections if section) + "\n"
@@ -129,26 +106,6 @@ def marker(incident_id: str, subject: str) -> str:
     return f"<!-- mfu-operator {json.dumps({'incident': token(incident_id), 'baseline': token(subject)})} -->"
 
 
-def token(text: str) -> str:
-    """An id with nothing in it that ends a comment, a trailer or a ref name."""
-    quiet = re.sub(r"[^A-Za-z0-9._/-]", "-", text)
-    return re.sub(r"[-./]+", lambda run: "/" if "/" in run[0] else run[0][0], quiet).strip("-./")
-
-
-def account_table(healthy: StepAccount | None, now: StepAccount) -> str:
-    """The step's parts in milliseconds side by side; parts below 0.05 ms on both sides are left out."""
-    rows = [
-        (
-            _PARTS[part],
-            *_cells(None if healthy is None else healthy.parts_ns.get(part, 0.0), now.parts_ns.get(part, 0.0)),
-        )
-        for part in PARTS
-        if max(now.parts_ns.get(part, 0.0), healthy.parts_ns.get(part, 0.0) if healthy else 0.0) >= 50_000
-    ]
-    total = tuple(f"**{cell}**" for cell in _cells(None if healthy is None else healthy.mean_ns, now.mean_ns))
-    return table(("part of the step, ms", "baseline", "now", "difference"), [*rows, ("**step**", *total)])
-
-
 def _undoes(story: Story) -> str:
     commit = story.suspect.commit
     return f"{_VERBS[story.undoing.kind]} {commit.sha[:7]} ({plain(commit.subject, 40)})"
@@ -162,162 +119,123 @@ _VERBS = {
     ProposalKind.PIN_CHART: "Pin the last good chart before",
     ProposalKind.PIN_PARAMETER: "Pin the last good parameter before",
 }
+_MEASURED = {
+    Signal.MFU: "MFU (model FLOPs utilisation, the share of the devices' peak that training uses) fell",
+    Signal.STEP_TIME: "the time of one step rose",
+    Signal.THROUGHPUT: "throughput fell",
+}
 _DOES = {
-    ProposalKind.REVERT: "reverts the commit held responsible",
-    ProposalKind.MINIMAL_REVERT: "takes back, of the commit held responsible, the keys that made it slower",
+    ProposalKind.REVERT: "reverts that commit",
+    ProposalKind.MINIMAL_REVERT: "takes back, of that commit, the keys that made it slower",
 }
 
 
 def _summary(story: Story) -> str:
-    commit = story.suspect.commit
-    did = _DOES.get(story.undoing.kind, "pins what ran before the commit held responsible")
-    text = f"Training of {code(story.subject)} became slower, and this pull request {did}."
-    files = "".join(f"\n- {code(edit.path)}" for edit in story.undoing.edits)
-    return f"{text}\n\n**Suspect:** {code(commit.sha[:12])} {code(commit.subject)} by {code(commit.author)}{files}"
-
-
-def _numbers(story: Story) -> str:
+    """What got slower, since when, what it costs, and which commit did it."""
     incident = story.incident
-    row = (
-        signal_name(incident.signal),
-        value(incident.signal, incident.baseline_value),
-        value(incident.signal, incident.regressed_value),
-        f"{_moved(incident)}",
+    since = _time(incident.onset_at)
+    before, now = (value(incident.signal, amount) for amount in (incident.baseline_value, incident.regressed_value))
+    slower = f"Training job {code(story.subject)} has been **{incident.drop:.1%} slower** since {since}".replace(
+        "%", " %"
     )
-    measured = table(("", "baseline", "now", "change"), [row])
-    drawn = ""
-    if _SUBJECT.fullmatch(story.subject):
-        drawn = f"\n\nAs a picture:\n\n```\n{picture_command(story.subject, incident.onset_at)}\n```"
-    return f"### What was measured\n\n{measured}{drawn}"
+    measured = _MEASURED[Signal(incident.signal)]
+    did = _DOES.get(story.undoing.kind, "pins what ran before it")
+    files = "\n".join(f"- {code(short(edit.path))}" for edit in story.undoing.edits[:CHANGES_SHOWN])
+    changes = f" It changes\n\n{files}" if files else ""
+    return (
+        f"{slower}: {measured} from {before} to {now}.{_cost(story.cost)}\n\n"
+        f"Commit {_commit(story)} made it slow. This pull request {did}.{changes}\n\n"
+        "It was opened by mfu-operator, which watches how fast training runs; nothing is merged automatically."
+    )
 
 
-def _diagnosis(story: Story) -> str:
-    diagnosis = story.incident.diagnosis
-    if diagnosis is None or diagnosis.bottleneck is None:
+def _cost(cost: Cost | None) -> str:
+    if cost is None or cost.per_hour <= 0:
         return ""
-    cause = f", cause {code(diagnosis.cause)}" if diagnosis.cause else ""
-    lines = [f"### Diagnosis\n\n{code(diagnosis.bottleneck)}{cause}, confidence {diagnosis.confidence:.0%}."]
-    lines.extend(f"- {escape(line)}" for line in diagnosis.evidence)
-    if diagnosis.runbook:
-        lines.append("\n" + _runbook(diagnosis.runbook, story.runbooks))
-    return "\n".join([lines[0], "", *lines[1:]]) if len(lines) > 1 else lines[0]
+    return (
+        f" That wastes **{cost.per_hour:.3g} GPU-hours every hour** (of {cost.devices} devices) and has cost "
+        f"**{cost.so_far:.3g} GPU-hours** by {_time(cost.at_s)}."
+    )
 
 
-def _runbook(runbook: str, base: str) -> str:
-    name = token(runbook)
-    if not base:
-        return f"Runbook: {code(name)}"
-    return f"Runbook: [{escape(name)}]({base.rstrip('/')}/{name.removeprefix('runbooks/')})"
+def _commit(story: Story) -> str:
+    """The commit with its link, subject, author, and the pull request that brought it."""
+    commit, kind = story.suspect.commit, kind_of(story.source.repository, story.forge)
+    where = page(story.source.repository, story.forge_address)
+    link = commit_link(where, kind, commit.sha)
+    name = code(commit.sha[:12])
+    told = f"{f'[{name}]({link})' if link else name} {code(short(commit.subject))} by {code(short(commit.author))}"
+    number = brought_by(commit)
+    if number is None:
+        return told
+    request = request_link(where, kind, number)
+    return f"{told}, brought by {f'[pull request {number}]({request})' if request else f'pull request {number}'},"
 
 
-def _account(story: Story) -> str:
-    profile = story.incident.profile
-    if profile is None or profile.account is None:
-        return ""
-    now = profile.account
-    of = "the training thread's ranges" if now.account_from == "nvtx" else "the device"
-    note = f"Mean of {now.count} profiled steps, the account of {of}."
-    return f"### One step\n\n{account_table(story.healthy, now)}\n\n{note}"
+def _pictures(story: Story) -> str:
+    """The level before and now, and one step before and now."""
+    incident = story.incident
+    levels = level_bars(
+        [
+            ("before", incident.baseline_value, value(incident.signal, incident.baseline_value)),
+            ("now", incident.regressed_value, value(incident.signal, incident.regressed_value)),
+        ]
+    )
+    drawn = f"{signal_name(incident.signal)}, slow since {_time(incident.onset_at)}\n\n{levels}"
+    profile = incident.profile
+    if profile is not None and profile.account is not None and profile.account.mean_ns > 0:
+        drawn += f"\n\nOne training step\n\n{step_bars(story.healthy, profile.account, PART_NAMES)}"
+    return f"```text\n{drawn}\n```"
 
 
 def _suspect(story: Story) -> str:
     suspect = story.suspect
-    lines = ["### Why this commit", "", "It changes what the workload gets", "", *_listed(suspect.changed)]
+    lines = ["### Why this commit", ""]
+    diagnosis = story.incident.diagnosis
+    if diagnosis is not None and diagnosis.bottleneck is not None:
+        lines += [f"The slow step was recorded: {escape(short(diagnosis.evidence[0]))}." if diagnosis.evidence else "",
+                  ""]  # fmt: skip
+    lines += ["Of what the workload gets, the commit changed", "", *listed(suspect.changed)]
     if suspect.text:
-        lines += ["", "by these keys of the repository", "", *_listed(suspect.text)]
-    why = [f"- {escape(reason)}" for reason in suspect.because[:CHANGES_SHOWN]]
-    return "\n".join([*lines, "", "and was chosen because of", "", *why])
+        lines += ["", "by these keys of the repository", "", *listed(suspect.text)]
+    why = [f"- {escape(short(reason))}" for reason in suspect.because[:CHANGES_SHOWN]]
+    return "\n".join([*lines, "", _among(len(story.ranking.suspects)), "", *why])
 
 
-def _effect(story: Story) -> str:
-    """What the proposal does when it is rendered: what is left, and what it does to others."""
-    undoing = story.undoing
-    lines = ["### What it does, rendered before it was proposed", ""]
-    if undoing.remaining:
-        lines += ["What made the step slower is as it was. From the known good still differ", "",
-                  *_listed(undoing.remaining)]  # fmt: skip
-    else:
-        lines.append("The workload gets exactly what it got while it was fast.")
-    if undoing.also:
-        lines += ["", "> **Warning:** it changes other workloads too:", "", *_listed(undoing.also)]
-    else:
-        lines += ["", "Rendered from this repository, no other workload gets anything else."]
-    if undoing.remark:
-        lines += ["", f"> **Warning:** {escape(undoing.remark)}"]
+def _among(count: int) -> str:
+    among = f"Of the {count} commits" if count > 1 else "Of one commit"
+    return f"{among} between the last revision that was fast and the first that was slow, it was chosen because"
+
+
+def _check(story: Story) -> str:
+    author = code(short(story.suspect.commit.author))
+    lines = [
+        "### What to check before merging",
+        "",
+        f"- Was the change meant, at this price? Ask {author}. If it was, close this pull request.",
+        "- Does the diff take back what is named above, and nothing that you need?",
+    ]
+    if story.undoing.also:
+        lines.append("- Other workloads change as well: their owners should know.")
+    lines.append("- The job restarts when this is rolled out: is now a good time, and is there a recent checkpoint?")
     return "\n".join(lines)
-
-
-def _listed(texts: Sequence[str]) -> list[str]:
-    shown = [f"- {code(text)}" for text in texts[:CHANGES_SHOWN]]
-    return [*shown, f"- and {len(texts) - CHANGES_SHOWN} more"] if len(texts) > CHANGES_SHOWN else shown
-
-
-def _others(story: Story) -> str:
-    others = [suspect for suspect in story.ranking.suspects if suspect is not story.suspect]
-    if not others:
-        return "### Why no other\n\nIt is the only commit between the last good revision and the onset."
-    lines = [
-        f"- {code(other.commit.sha[:7])} {code(other.commit.subject)}: "
-        f"{escape(other.because[0] if other.because else 'gives the workload the same')}"
-        for other in others[:OTHERS_SHOWN]
-    ]
-    if len(others) > OTHERS_SHOWN:
-        lines.append(f"- and {len(others) - OTHERS_SHOWN} more")
-    return "\n".join(["### Why no other", "", *lines])
-
-
-def _after_merging(story: Story) -> str:
-    source, tool = story.source, escape(story.source.tool)
-    lines = [
-        f"1. {tool} syncs the branch {code(source.branch)}.",
-        f"2. {_replacement(source.replaces_immutable, tool)}",
-    ]
-    lines.append("3. The operator measures against the same baseline and records whether training recovered.")
-    warnings = [
-        f"> **Warning:** {escape(updater)} writes images to this path by itself and may undo this change. Pause it or "
-        "let it skip the version."
-        for updater in (*source.updaters, *story.suspect.updaters)
-    ]
-    warnings.extend(f"> **Warning:** {escape(warning)}" for warning in source.warnings)
-    if source.replaces_immutable is False:
-        warnings.insert(0, f"> **Warning:** {_not_replaced(tool)}")
-    return "\n".join(["### What happens after merging", "", *lines, *(f"\n{warning}" for warning in warnings)])
-
-
-def _replacement(replaces: bool | None, tool: str) -> str:
-    if replaces is None:
-        return "The workload's controller replaces the pods."
-    if replaces:
-        return f"{tool} replaces the job; it starts again from its last checkpoint."
-    return f"{tool} will **not** replace the job by itself (see the warning)."
-
-
-def _not_replaced(tool: str) -> str:
-    mark = "`kustomize.toolkit.fluxcd.io/force: enabled`"
-    if tool != "Flux":
-        mark = "`argocd.argoproj.io/sync-options: Force=true,Replace=true`"
-    return (
-        f"a job's template cannot be changed in place, and the workload lacks the annotation {mark}. After merging, "
-        "the sync fails until the annotation is added, or the job is deleted by hand, or given a new name."
-    )
 
 
 def _no() -> str:
     return (
         "### To say no\n\nClose this pull request without merging: the operator takes that as the answer for this "
-        "incident and does not ask again. A commit pushed to the branch makes it yours; the operator then leaves it "
-        "alone."
+        "commit and does not ask again. `kubectl mfu snooze` puts it off. A commit pushed to the branch makes it "
+        "yours; the operator then leaves it alone. Should training recover before the merge, the "
+        "operator closes it itself."
     )
 
 
-def _moved(incident: Incident) -> str:
-    change = incident.regressed_value / incident.baseline_value - 1 if incident.baseline_value else 0.0
-    return f"{'+' if change > 0 else '−'}{abs(change):.1%}".replace("%", " %")
+def _series(story: Story) -> str:
+    if not _SUBJECT.fullmatch(story.subject):
+        return ""
+    command = picture_command(story.subject, story.incident.onset_at)
+    return f"### The readings over time\n\nThis command draws them:\n\n```\n{command}\n```"
 
 
-def _cells(before: float | None, now: float) -> tuple[str, str, str]:
-    if before is None:
-        return "–", f"{now / 1e6:.1f}", "–"
-    difference = (now - before) / 1e6
-    sign = "+" if difference >= 0.05 else "−" if difference <= -0.05 else ""
-    return f"{before / 1e6:.1f}", f"{now / 1e6:.1f}", f"{sign}{abs(difference):.1f}"
+def _time(unix_s: float) -> str:
+    return datetime.fromtimestamp(unix_s, UTC).strftime("%Y-%m-%d %H:%M UTC")

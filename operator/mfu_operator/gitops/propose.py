@@ -7,6 +7,7 @@ from hashlib import sha256
 from mfu_operator.errors import AskPerson
 from mfu_operator.gitops import message
 from mfu_operator.model.account import StepAccount
+from mfu_operator.model.baseline import ForgeKind
 from mfu_operator.model.commit import Commit, Source, Suspect
 from mfu_operator.model.incident import Incident
 from mfu_operator.model.investigation import Findings
@@ -73,6 +74,9 @@ def propose(
     installation: str,
     healthy: StepAccount | None = None,
     runbooks: str = "",
+    cost: message.Cost | None = None,
+    forge: ForgeKind | None = None,
+    forge_address: str | None = None,
 ) -> Proposal:
     """The proposal that undoes the chosen commit as it was rendered.
 
@@ -85,6 +89,9 @@ def propose(
         installation: the id of the cluster that the operator runs in.
         healthy: the step account of the baseline.
         runbooks: address of the folder of runbooks, for the link.
+        cost: what the loss costs.
+        forge: the kind of the host, where it is declared; for links.
+        forge_address: its base address, where it is declared.
 
     Raises:
         AskPerson: nothing undoes it, and why.
@@ -93,7 +100,18 @@ def propose(
     if undoing is None:
         raise AskPerson(*(findings.declined or ("RevertConflict", f"{suspect.commit.sha[:12]} cannot be undone.")))
     story = message.Story(
-        undoing, incident, findings.ranking, suspect, source, subject, installation, healthy, runbooks
+        undoing,
+        incident,
+        findings.ranking,
+        suspect,
+        source,
+        subject,
+        installation,
+        healthy,
+        runbooks,
+        cost,
+        forge,
+        forge_address,
     )
     revert = undoing.kind is ProposalKind.REVERT
     sha = suspect.commit.sha

@@ -33,6 +33,7 @@ from mfu_operator.reconcile.effects import (
 from mfu_operator.reconcile.incident import opened
 from mfu_operator.reconcile.proposed.facts import with_proposal
 from mfu_operator.reconcile.proposed.hold import refusal, with_refusal
+from mfu_operator.reconcile.recovery import cost_of
 from mfu_operator.reconcile.world import World
 
 FAILED_CONDITION: Mapping[type[Effect], str] = {
@@ -142,6 +143,9 @@ def _suspected(world: World, question: Question, findings: Findings) -> Conclusi
             installation=world.defaults.installation,
             healthy=healthy.account if healthy else None,
             runbooks=world.defaults.runbook_base_url or "",
+            cost=cost_of(world, found),
+            forge=world.spec.remediation.forge,
+            forge_address=world.spec.remediation.forge_address,
         )
     except AskPerson as error:
         blocked = (error.reason, error.message)

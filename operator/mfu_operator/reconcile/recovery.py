@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from mfu_operator.api.status import HISTORY
+from mfu_operator.gitops.telling.story import Cost
 from mfu_operator.gitops.window import runs
 from mfu_operator.model.baseline import BaselineSpec
 from mfu_operator.model.incident import Incident, Recovery, Status
@@ -34,6 +35,13 @@ def device_hours_lost(world: World, incident: Incident) -> float:
     """Device hours that an incident cost until now, of the devices that its run had."""
     pods = len(world.workload.pods) if world.workload is not None else 1
     return hours_lost(incident, incident.devices or devices_of(world.spec, pods), world.now_s)
+
+
+def cost_of(world: World, incident: Incident) -> Cost:
+    """What an incident costs, until now."""
+    devices = incident.devices or devices_of(world.spec, len(world.workload.pods) if world.workload is not None else 1)
+    so_far = hours_lost(incident, devices, world.now_s)
+    return Cost(max(0.0, incident.drop) * devices, so_far, devices, world.now_s)
 
 
 def devices_of(spec: BaselineSpec, pods: int) -> int:

@@ -10,10 +10,12 @@ from markdown_it import MarkdownIt
 
 from mfu_operator.errors import AskPerson
 from mfu_operator.gitops.markdown import code, escape, plain
-from mfu_operator.gitops.message import trailers
+from mfu_operator.gitops.message import Cost, trailers
 from mfu_operator.gitops.propose import branch, is_rollback, propose
+from mfu_operator.gitops.telling.bars import WIDTH, step_bars
+from mfu_operator.gitops.telling.details import PART_NAMES
 from mfu_operator.model.account import PARTS, StepAccount
-from mfu_operator.model.baseline import WorkloadRef
+from mfu_operator.model.baseline import ForgeKind, WorkloadRef
 from mfu_operator.model.commit import Commit, FileChange, Source
 from mfu_operator.model.diagnosis import Bottleneck, Diagnosis
 from mfu_operator.model.incident import Incident, ProfileFact
@@ -66,7 +68,13 @@ def ranking(*commits: Commit) -> Findings:
     return investigated([before, *(commits or (SLOW, QUIET))], question)
 
 
-def made(found: Findings | None = None, of: Incident | None = None, where: Source | None = None) -> Proposal:
+def made(
+    found: Findings | None = None,
+    of: Incident | None = None,
+    where: Source | None = None,
+    cost: Cost | None = None,
+    forge: ForgeKind | None = None,
+) -> Proposal:
     findings = found or ranking()
     assert findings.ranking.chosen is not None
     return propose(
@@ -78,6 +86,8 @@ def made(found: Findings | None = None, of: Incident | None = None, where: Sourc
         installation=INSTALLATION,
         healthy=account(compute=21.4, idleInput=0.2),
         runbooks="https://docs.example/runbooks/",
+        cost=cost,
+        forge=forge,
     )
 
 
@@ -178,6 +188,75 @@ def test_a_persons_commit_has_no_trailers_of_the_operator() -> None:
 )
 def test_the_description_tells(sentence: str) -> None:
     assert sentence in made().body
+
+
+def test_the_first_lines_say_what_since_when_at_what_cost_and_who() -> None:
+    of = incident(onset_at=1767236400.0)
+    first = made(of=of, cost=Cost(1.376, 4.13, 8, 1767247200.0)).body.partition("```")[0]
+    for told in (
+        "`training/gpt-small` has been **17.2 % slower** since 2026-01-01 03:00 UTC",
+        "from 0.460 to 0.381",
+        "**1.38 GPU-hours every hour** (of 8 devices) and has cost **4.13 GPU-hours** by 2026-01-01 06:00 UTC",
+        "Commit `111111111111` `Save memory` by `Pat` made it slow. This pull request reverts that commit.",
+        "nothing is merged automatically",
+    ):
+        assert told in first, told
+
+
+@pytest.mark.parametrize(
+    ("kind", "subject", "body", "commit_at", "request_at"),
+    [
+        (ForgeKind.GITHUB, "Save memory (#418)", "", "/commit/", "/pull/418"),
+        (ForgeKind.GITHUB, "Merge pull request #7 from team/memory", "", "/commit/", "/pull/7"),
+        (ForgeKind.GITEA, "Merge pull request 'Save memory' (#9) from memory into main", "", "/commit/", "/pulls/9"),
+        (ForgeKind.GITLAB, "Merge branch 'memory'", "See merge request a/b!12", "/-/commit/", "/-/merge_requests/12"),
+        (ForgeKind.BITBUCKET, "Merged in memory (pull request #3)", "", "/commits/", "/pull-requests/3"),
+        (ForgeKind.GITHUB, "Save 12 (#no)", "about #5", "/commit/", None),
+    ],
+)  # fmt: skip
+def test_the_commit_and_the_request_that_brought_it_are_linked(
+    kind: ForgeKind, subject: str, body: str, commit_at: str, request_at: str | None
+) -> None:
+    slow = replace(SLOW, subject=subject, body=body)
+    told = made(ranking(slow, QUIET), forge=kind).body
+    page = "https://git.example.org/team/models"
+    assert f"]({page}{commit_at}{SLOW.sha})" in told
+    assert (request_at is None) == ("brought by" not in told)
+    if request_at is not None:
+        assert f"]({page}{request_at})" in told
+
+
+def test_a_host_of_no_known_kind_is_linked_nowhere() -> None:
+    assert "](https://git.example.org" not in made().body
+
+
+def test_the_step_is_drawn_before_and_now_to_one_scale() -> None:
+    (before, now) = [line for line in made().body.splitlines() if line.endswith((" 21.6 ms", " 85.7 ms"))]
+    assert (before.count("█"), now.count("█"), now.count("▓")) == (12, 12, 36)
+    assert "█ compute   ▓ idle: waiting for input   · everything else" in made().body
+
+
+@given(st.lists(st.floats(0, 1e12), min_size=len(PARTS), max_size=len(PARTS)), st.booleans())
+def test_whatever_a_step_is_made_of_its_bars_fit(parts_ns: list[float], known: bool) -> None:
+    step = StepAccount(3, sum(parts_ns), 0.0, dict(zip(PARTS, parts_ns, strict=True)))
+    drawn = step_bars(step if known else None, step, PART_NAMES)
+    assert max(len(line.partition(" ms")[0]) for line in drawn.splitlines()[:2]) <= WIDTH + 24
+
+
+def test_a_description_is_bounded_whatever_a_commit_holds() -> None:
+    findings = ranking()
+    chosen = findings.ranking.chosen
+    assert chosen is not None
+    long = "x" * 9000
+    much = replace(
+        chosen, commit=replace(SLOW, subject=long, author=long, body=long), changed=(long,) * 50, because=(long,) * 50,
+        text=(long,) * 50,
+    )  # fmt: skip
+    undoing = Undoing(
+        MINIMAL, "9" * 40, tuple(Edit(f"{n}{long}", "", "") for n in range(50)), (long,) * 50, (long,) * 50
+    )
+    told = made(replace(findings, ranking=replace(findings.ranking, chosen=much), undoing=undoing))
+    assert len(told.body) < 30_000
 
 
 def test_a_job_that_will_not_be_replaced_is_warned_of_before_the_merge() -> None:
