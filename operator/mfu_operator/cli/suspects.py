@@ -57,7 +57,7 @@ UNREADABLE = 3
     "--values",
     multiple=True,
     metavar="REPO=PATH",
-    help="A local clone of another repository that the application names.",
+    help="A local clone of another repository that the application, or a kustomization's base, names.",
 )
 @click.option(
     "--chart",

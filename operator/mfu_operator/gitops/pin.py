@@ -63,6 +63,45 @@ def pin_tag(text: str, image: str, digest: str) -> str:
     return pinned
 
 
+def pin_chart(text: str, chart: str, version: str, good: str) -> str:
+    """A manifest that asks for a chart's version or range, with the one that ran set; as `pin`.
+
+    Understood are `targetRevision` or `version` beside `chart`, and the dependencies of a Chart.yaml.
+
+    Raises:
+        AskPerson(NothingToPin): no such chart is asked for there.
+    """
+    try:
+        roots = list(YAML(typ="rt").compose_all(text))
+    except YAMLError as error:
+        raise AskPerson("NothingToPin", f"the file that should name {chart} is no valid YAML: {error}") from error
+    edits = sorted({edit for root in roots for edit in _versions(root, chart, version, good, text)}, reverse=True)
+    pinned = text
+    for start, end, new in edits:
+        pinned = pinned[:start] + new + pinned[end:]
+    if pinned == text:
+        raise AskPerson("NothingToPin", f"chart {chart} {version} is not asked for there")
+    return pinned
+
+
+def _versions(node: Node | None, chart: str, version: str, good: str, text: str) -> Iterator[Edit]:
+    for item in node.value if isinstance(node, SequenceNode) else ():
+        yield from _versions(item, chart, version, good, text)
+    if not isinstance(node, MappingNode):
+        return
+    fields = {key.value: value for key, value in node.value if isinstance(key, ScalarNode)}
+    for _, value in node.value:
+        yield from _versions(value, chart, version, good, text)
+    named = fields.get("chart", fields.get("name") if "repository" in fields else None)
+    asked = fields.get("targetRevision", fields.get("version"))
+    if (
+        isinstance(named, ScalarNode)
+        and isinstance(asked, ScalarNode)
+        and (named.value, asked.value) == (chart, version)
+    ):
+        yield _scalar(asked, good, text)
+
+
 def _tags(node: Node | None, wanted: str, digest: str, text: str) -> Iterator[Edit]:
     for item in node.value if isinstance(node, SequenceNode) else ():
         yield from _tags(item, wanted, digest, text)

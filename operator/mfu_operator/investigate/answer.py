@@ -1,11 +1,12 @@
 """One question answered."""
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from mfu_operator.adapters.render.mounts import Mount
 from mfu_operator.adapters.render.renderer import Renderer
 from mfu_operator.errors import AskPerson
 from mfu_operator.gitops.blame import answer as told
@@ -15,10 +16,12 @@ from mfu_operator.gitops.sources import applications
 from mfu_operator.gitops.sources.plan import Engine, Part, Plan, settings_changed
 from mfu_operator.gitops.sources.tree import NotRenderable, clean
 from mfu_operator.investigate.compare import Comparison, release_of, unfolded, window, with_release
+from mfu_operator.investigate.desk import Offer
 from mfu_operator.investigate.fetching import fetch
-from mfu_operator.investigate.propose import Offer, propose
+from mfu_operator.investigate.propose import propose
+from mfu_operator.investigate.remotes import mounts
 from mfu_operator.investigate.request import Request
-from mfu_operator.investigate.sources import Opened, open_all
+from mfu_operator.investigate.sources import Opened, clone_of, open_all, stores
 from mfu_operator.investigate.texts import texts
 from mfu_operator.investigate.told import row
 
@@ -52,17 +55,17 @@ def investigated(request: Request, turn: AbstractContextManager[object] | None =
     """
     with tempfile.TemporaryDirectory(prefix="mfu-suspects-") as folder:
         plan, why_not = _plan(request)
+        store = stores(request, Path(folder))
         try:
-            opened = open_all(request, plan, Path(folder))
+            opened = open_all(request, plan, store)
         except NotRenderable as error:
             why_not = str(error)
             plan = Plan(parts=(Part(engine=Engine.NONE),))
-            alone = Path(folder) / "alone"
-            alone.mkdir()
-            opened = open_all(request, plan, alone)
+            opened = open_all(request, plan, store)
         fetch(opened, plan)
+        beside = mounts(opened, lambda repository: clone_of(request, repository), store)
         with turn or nullcontext():
-            yield _investigated(request, opened, plan, why_not)
+            yield _investigated(request, opened, plan, why_not, beside)
 
 
 def answer(request: Request) -> told.Answer:
@@ -95,17 +98,21 @@ def _plan(request: Request) -> tuple[Plan, str]:
     return applications.with_options(found, request.engine, request.kube_version, request.api_versions), ""
 
 
-def _investigated(request: Request, opened: list[Opened], plan: Plan, why_not: str) -> Investigated:
+def _investigated(
+    request: Request, opened: list[Opened], plan: Plan, why_not: str, beside: Mapping[str, Mount]
+) -> Investigated:
     main = next(each for each in opened if each.main)
-    comparison = _comparison(request, opened, plan.at(request.bad, main.bad), plan.at(request.good, main.good))
+    comparison = _comparison(request, opened, plan.at(request.bad, main.bad), plan.at(request.good, main.good), beside)
     inner = unfolded(comparison)
     if inner is not None:
         plan = inner
-        comparison = _comparison(request, opened, plan.at(request.bad, main.bad), plan.at(request.good, main.good))
+        comparison = _comparison(
+            request, opened, plan.at(request.bad, main.bad), plan.at(request.good, main.good), beside
+        )
     release = release_of(comparison)
     if release:
         plan = with_release(comparison.renderer.plan, release)
-        comparison = _comparison(request, opened, plan, plan)
+        comparison = _comparison(request, opened, plan, plan, beside)
     found = window(comparison)
     if why_not:
         found = Window(found.steps, None, None, (), why_not)
@@ -114,10 +121,12 @@ def _investigated(request: Request, opened: list[Opened], plan: Plan, why_not: s
     return Investigated(comparison, found, blame, propose(comparison, found, blame))
 
 
-def _comparison(request: Request, opened: Sequence[Opened], plan: Plan, then: Plan) -> Comparison:
+def _comparison(
+    request: Request, opened: Sequence[Opened], plan: Plan, then: Plan, beside: Mapping[str, Mount]
+) -> Comparison:
     blobs, charts = [each.blob for each in opened], dict(request.charts)
-    old = Renderer(then, blobs, charts) if settings_changed(then.parts, plan.parts) else None
-    return Comparison(request, opened, Renderer(plan, blobs, charts), old)
+    old = Renderer(then, blobs, charts, beside) if settings_changed(then.parts, plan.parts) else None
+    return Comparison(request, opened, Renderer(plan, blobs, charts, beside), old, then.parts)
 
 
 def _renderer(comparison: Comparison, found: Window) -> told.RendererRow:

@@ -14,8 +14,8 @@ from mfu_operator.gitops.rendered.fields import TooManyLeaves
 from mfu_operator.gitops.rendered.objects import Thing
 from mfu_operator.gitops.rendered.workload import Delivered, Wanted, delivered, find, find_renamed, has_pods
 from mfu_operator.gitops.sources.nested import is_holder, without
-from mfu_operator.gitops.sources.plan import Plan, settings_changed
-from mfu_operator.gitops.sources.tree import Entry, NotRenderable, Tree
+from mfu_operator.gitops.sources.plan import Part, Plan, settings_changed
+from mfu_operator.gitops.sources.tree import Entry, NotNow, NotRenderable, Tree
 from mfu_operator.investigate.request import Request
 from mfu_operator.investigate.sources import Opened
 
@@ -32,6 +32,8 @@ class Comparison:
     renderer: Renderer
     then: Renderer | None = None
     """Renders the good revision, where the application had other settings when it was deployed."""
+    at_good: tuple[Part, ...] = ()
+    """What the application was at good, as far as that is known."""
     left_out: set[tuple[str, str]] = field(default_factory=set)
     _known: dict[object, Delivered | NotRenderable] = field(default_factory=dict)
 
@@ -63,7 +65,7 @@ class Comparison:
 
     def assumed(self) -> set[str]:
         """What is taken as it is now, because nothing says how it was."""
-        return {*self.renderer.assumed, *(each for part in self.renderer.plan.parts for each in part.assumed)}
+        return {*self.renderer.assumed, *(each for part in self.at_good for each in part.assumed)}
 
     def secret_key(self) -> bytes:
         """Keys the hashes of Secrets: of this question alone, and the same when it is asked again."""
@@ -100,13 +102,14 @@ class Comparison:
 def window(comparison: Comparison) -> Window:
     """The window of all sources, rendered and compared."""
     sides: list[Delivered | None] = []
-    why_not = ""
+    why_not, passing = "", False
     for side, name in enumerate(("good", "bad")):
         trees = tuple(each.trees[side] for each in comparison.opened)
         try:
             sides.append(comparison.delivered(trees, good=not side))
         except NotRenderable as error:
             sides.append(None)
+            passing = passing or isinstance(error, NotNow)
             why_not = (
                 why_not
                 or f"{name} ({comparison.opened[0].good[:12] if not side else comparison.opened[0].bad[:12]}): {error}"
@@ -119,7 +122,7 @@ def window(comparison: Comparison) -> Window:
     changed = differences(good, bad) if good and bad else ()
     steps = _in_order([_steps(comparison, number) for number in range(len(comparison.opened))])
     missing = {f"{name} is not among the rendered objects" for side in sides if side for name in side.missing}
-    missing |= {f"how {name} was at good: it is taken as it is now" for name in comparison.assumed()}
+    missing |= {f"{name} at good: it is taken as it is now" for name in comparison.assumed()}
     told = [f"{name}: {key}" for name, key in sorted(comparison.left_out)]
     moved, alike = _digests(comparison.request, good, bad)
     why_not, absent = why_not or _history(comparison), tuple(sorted(missing))
@@ -130,7 +133,7 @@ def window(comparison: Comparison) -> Window:
     )
     if comparison.then is not None:
         outside += settings_changed(comparison.then.plan.parts, comparison.renderer.plan.parts)
-    return Window(tuple(steps), good, bad, changed, why_not, tuple(told), absent, outside, moved, alike)
+    return Window(tuple(steps), good, bad, changed, why_not, tuple(told), absent, outside, moved, alike, passing)
 
 
 def _in_order(by_source: Sequence[Sequence[Step]]) -> list[Step]:
@@ -179,12 +182,12 @@ def _steps(comparison: Comparison, number: int) -> list[Step]:
         before = _undone(after, step.before)
         others = [_at(each, step.commit.time_s) for each in comparison.opened]
         changed: tuple[Difference, ...] | None
-        why_not = ""
+        why_not, passing = "", False
         try:
             changed = differences(*(comparison.delivered(_with(others, number, tree)) for tree in (before, after)))
         except NotRenderable as error:
-            changed, why_not = None, str(error)
-        found.append(Step(step.commit, one.name, changed, why_not))
+            changed, why_not, passing = None, str(error), isinstance(error, NotNow)
+        found.append(Step(step.commit, one.name, changed, why_not, passing))
         after = before
     return found
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mfu_operator.adapters.git.protocol import FETCHED
 from mfu_operator.adapters.git.store import Step as History
-from mfu_operator.errors import AskPerson, Unreadable
+from mfu_operator.errors import AskPerson, Retry, Unreadable
 from mfu_operator.gitops.blame.answer import TextRow, shortened
 from mfu_operator.gitops.blame.model import Judged
 from mfu_operator.gitops.rendered.workload import Wanted
@@ -39,6 +39,7 @@ def findings(
 
     Raises:
         Unreadable: the repository cannot be read.
+        Retry(InvestigationTimedOut): something was not rendered in time, and nothing can be blamed without it.
     """
     source, workload = question.source, question.workload
     request = Request(
@@ -67,6 +68,9 @@ def _findings(found: Investigated) -> Findings:
     chosen = suspects[found.blame.chosen.step.commit.sha] if found.blame.chosen else None
     ordered = tuple(sorted(suspects.values(), key=lambda suspect: -suspect.score))
     ranking = Ranking(ordered, chosen, found.blame.because)
+    missed = found.window.passing or any(each.passing for each in found.window.steps)
+    if chosen is None and missed:
+        raise Retry("InvestigationTimedOut", f"{found.blame.because} It is tried again.")
     unseen = found.window.good is None or found.window.bad is None
     offer, declined = _offer(found)
     return Findings(ranking, offer, declined, found.window.why_not if unseen else "")

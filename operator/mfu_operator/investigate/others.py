@@ -50,7 +50,7 @@ def also_changed(comparison: Comparison, number: int, head: Trees, after: Trees)
                if head[number].get(path) != after[number].get(path)}  # fmt: skip
     unknown = []
     for part in _roots(comparison, number, head, after, changed, own):
-        renderer = Renderer(Plan(parts=(part,)), [comparison.opened[number].blob])
+        renderer = Renderer(Plan(parts=(part,)), [comparison.opened[number].blob], mounts=comparison.renderer.mounts)
         try:
             sides = [renderer.render((trees[number],)) for trees in (head, after)]
         except NotRenderable:
@@ -98,7 +98,11 @@ def _roots(
 
 
 def _reached(comparison: Comparison, number: int, folder: str, tree: Tree) -> frozenset[str]:
-    renderer = Renderer(Plan(parts=(Part(path=folder, engine=Engine.KUSTOMIZE),)), [comparison.opened[number].blob])
+    renderer = Renderer(
+        Plan(parts=(Part(path=folder, engine=Engine.KUSTOMIZE),)),
+        [comparison.opened[number].blob],
+        mounts=comparison.renderer.mounts,
+    )
     try:
         return renderer.files(renderer.plan.parts[0], (tree,))
     except NotRenderable:

@@ -61,22 +61,27 @@ class Opened:
         return self.store.tree(revision) if self.store else {CHART: Entry("chart", revision)}
 
 
-def open_all(request: Request, plan: Plan, folder: Path) -> list[Opened]:
+def stores(request: Request, folder: Path) -> Callable[[str], Store]:
+    """Opens repositories by their address, each once."""
+    known: dict[str, Store] = {}
+
+    def store(address: str) -> Store:
+        if address not in known:
+            inner = folder / f"source-{len(known)}"
+            inner.mkdir()
+            known[address] = Store(address, inner, request.env)
+        return known[address]
+
+    return store
+
+
+def open_all(request: Request, plan: Plan, store: Callable[[str], Store]) -> list[Opened]:
     """The plan's sources; the first is the one that is asked about.
 
     Raises:
         Unreadable: a repository or revision cannot be read.
         NotRenderable: a source was not given.
     """
-    stores: dict[str, Store] = {}
-
-    def store(address: str) -> Store:
-        if address not in stores:
-            inner = folder / f"source-{len(stores)}"
-            inner.mkdir()
-            stores[address] = Store(address, inner, request.env)
-        return stores[address]
-
     main = _main(request, plan, store(request.repository))
     return [_open(request, plan, index, main, store) for index in range(len(plan.sources))]
 
@@ -86,14 +91,15 @@ def _main(request: Request, plan: Plan, store: Store) -> int:
     git = [index for index, source in enumerate(plan.sources) if not source.chart]
     ours = {same_address(request.repository), same_address(store.address() or "")}
     exact = [index for index in git if same_address(plan.sources[index].repository) in ours]
-    free = [index for index in git if _clone(request, plan.sources[index].repository) is None]
+    free = [index for index in git if clone_of(request, plan.sources[index].repository) is None]
     found = exact or free or git
     if not found:
         raise NotRenderable("the application has no Git source: there is no commit to find")
     return found[0]
 
 
-def _clone(request: Request, repository: str) -> str | None:
+def clone_of(request: Request, repository: str) -> str | None:
+    """The clone that was given for a repository."""
     wanted = same_address(repository)
     return next((clone for address, clone in request.clones.items() if same_address(address) == wanted), None)
 
@@ -113,7 +119,7 @@ def _open(request: Request, plan: Plan, index: int, main: int, store: Callable[[
         return _chart(request, plan, source, given)
     ours = {same_address(plan.sources[main].repository), same_address(store(request.repository).address() or "")}
     alike = index == main or not source.repository or same_address(source.repository) in ours
-    address = request.repository if index == main or not source.repository else _clone(request, source.repository)
+    address = request.repository if index == main or not source.repository else clone_of(request, source.repository)
     if address is None and alike:
         address = request.repository
     if address is None:

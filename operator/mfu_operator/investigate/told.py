@@ -3,7 +3,7 @@
 from mfu_operator.errors import Unreadable
 from mfu_operator.gitops.blame.answer import Also, Base, ProposalRow, Remaining, shortened
 from mfu_operator.gitops.rendered.difference import rows
-from mfu_operator.investigate.propose import Offer
+from mfu_operator.investigate.desk import Offer
 from mfu_operator.model.investigation import Undoing
 from mfu_operator.model.proposal import Edit, ProposalKind
 

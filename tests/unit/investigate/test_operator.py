@@ -11,6 +11,9 @@ import pytest
 
 from mfu_operator.adapters.egress import ANYWHERE, Egress
 from mfu_operator.adapters.git.repository import GitRepository
+from mfu_operator.adapters.render import program
+from mfu_operator.errors import Retry
+from mfu_operator.investigate.findings import findings
 from mfu_operator.model.baseline import WorkloadRef
 from mfu_operator.model.commit import Source
 from mfu_operator.model.investigation import Findings, Question
@@ -124,6 +127,24 @@ def test_without_the_engine_nothing_is_blamed_and_the_engine_is_named(
     findings = found(story, "production")
     assert findings.ranking.chosen is None
     assert "kustomize is not installed" in findings.not_rendered
+
+
+@needs_engines
+def test_a_rendering_that_was_not_done_in_time_is_tried_again(
+    story: Story, engines: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    overlays(story)
+    program.version.cache_clear()
+    story.replace("Workers", "base/train.yaml", "num_workers: 8", "num_workers: 0")
+    sha = story.upstream.git("rev-parse", "HEAD")
+    monkeypatch.setattr(program, "DEADLINE_S", 0.0)
+    source = Source(str(story.repo), "main", "base", (), None)
+    question = Question(
+        source, story.shas["Good"], sha, WorkloadRef("batch/v1", "Job", "training", "gpt"), "DataLoaderWorkers"
+    )
+    with pytest.raises(Retry, match="met its limit of 0 s") as raised:
+        findings(question, story.repo / ".git", story.shas["Good"], sha, os.environ)
+    assert raised.value.reason == "InvestigationTimedOut"
 
 
 def test_a_repository_that_may_not_be_fetched_is_not_rendered(story: Story) -> None:

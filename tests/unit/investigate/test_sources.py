@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.built import built
+from tests.support.git_repository import GitUpstream
 from tests.support.layouts import (
     BASE,
     CHARTS,
@@ -118,6 +119,34 @@ def application_of_an_app_of_apps(story: Story) -> Truth:
     return given(story, application("root", path="apps"), manifest(0)), "Parameter"
 
 
+def parameters_that_nothing_recorded(story: Story) -> Truth:
+    story.commit("Good", chart())
+    story.replace("Default", "charts/gpt/values.yaml", "workers: 4", "workers: 0")
+    live = application(path="charts/gpt", helm={"parameters": [{"name": "workers", "value": "8"}]})
+    return given(story, live), None
+
+
+def _bases(story: Story, reference: str) -> tuple[str, ...]:
+    (story.folder / "bases").mkdir()
+    bases = GitUpstream(story.folder / "bases")
+    for tag, text in (("v1", TRAIN), ("v2", SLOW)):
+        bases.commit({**BASE, "base/train.yaml": text}, tag)
+        bases.git("tag", tag)
+    address = "https://git.example/platform/bases"
+    story.commit("Good", {"prod/kustomization.yaml": f"resources: ['{address}//base?ref={reference}']\n"})
+    story.commit("Docs", {"README.md": "x"})
+    story.replace("Bump", "prod/kustomization.yaml", f"ref={reference}", "ref=v2")
+    return "--path", "prod", "--values", f"{address}={bases.work}"
+
+
+def base_of_another_repository(story: Story) -> Truth:
+    return _bases(story, "v1"), "Bump"
+
+
+def base_that_follows_a_branch(story: Story) -> Truth:
+    return _bases(story, "main"), None
+
+
 def _set(workers: str, generator: Mapping[str, object]) -> dict[str, object]:
     source = {"repoURL": URL, "targetRevision": "main", "path": "charts/gpt",
               "helm": {"releaseName": "{{name}}", "parameters": [{"name": "workers", "value": workers}]}}  # fmt: skip
@@ -190,12 +219,15 @@ LAYOUTS: list[Layout] = [
     variables_of_two_clusters, variables_of_an_unknown_cluster, variables_that_git_does_not_hold,
     application_of_an_app_of_apps, element_of_an_application_set, file_of_an_application_set,
     variable_that_the_container_sets_again, variable_that_a_later_configmap_sets_again, program_that_prepares,
-    program_that_trains_after_another,
+    program_that_trains_after_another, parameters_that_nothing_recorded, base_of_another_repository,
+    base_that_follows_a_branch,
 ]  # fmt: skip
 SAYS: dict[Layout, str] = {
     release_whose_chart_was_not_given: f"{CHARTS}/gpt@1.0.0",
     variables_of_an_unknown_cluster: "clusters/dev/settings.yaml, clusters/prod/settings.yaml",
-    variables_that_git_does_not_hold: "how ConfigMap/settings was at good",
+    variables_that_git_does_not_hold: "ConfigMap/settings at good: it is taken as it is now",
+    parameters_that_nothing_recorded: "what Application gpt itself sets at good: it is taken as it is now",
+    base_that_follows_a_branch: "name a tag or a commit",
     program_that_prepares: "prepare.py is not the program that trains",
 }
 

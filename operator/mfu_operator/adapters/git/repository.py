@@ -20,7 +20,7 @@ from mfu_operator.adapters.git import limits, process
 from mfu_operator.adapters.git.environment import environment
 from mfu_operator.adapters.git.failures import MOST_SAID, redacted, too_large, unreachable
 from mfu_operator.adapters.git.protocol import FETCHED, Action, Answer, Identity, Request, decode_answer, encode
-from mfu_operator.errors import MfuError, Retry, Stall
+from mfu_operator.errors import Retry, Stall
 from mfu_operator.gitops.sources.applications import plan
 from mfu_operator.gitops.sources.tree import NotRenderable
 from mfu_operator.model.commit import Source
@@ -128,7 +128,7 @@ class GitRepository:
             url = clean_url(each.repository)
             if each.chart or url == main or urlsplit(url).scheme not in self._transports:
                 continue
-            with suppress(MfuError):
+            with suppress(Stall):  # a name that is not resolved now may be in a minute: that is tried again
                 found[url] = self._judged(url, credentials if _origin(url) == _origin(main) else None)
         return found
 

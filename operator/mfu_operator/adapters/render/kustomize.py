@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 
 from mfu_operator.adapters.render import helm
+from mfu_operator.adapters.render.mounts import Mount, localised
 from mfu_operator.adapters.render.program import run
 from mfu_operator.gitops.rendered.reading import UnreadableText, yaml_documents
 from mfu_operator.gitops.sources.plan import KustomizeOptions
@@ -17,7 +18,7 @@ _LISTS = ("images", "patches", "components", "replicas")
 _HARMLESS = ("chart", "enableHelm")
 
 
-def build(root: Path, path: str, options: KustomizeOptions, home: Path) -> str:
+def build(root: Path, path: str, options: KustomizeOptions, home: Path, mounts: Mapping[str, Mount]) -> str:
     """The manifests of a kustomization.
 
     Args:
@@ -25,6 +26,7 @@ def build(root: Path, path: str, options: KustomizeOptions, home: Path) -> str:
         path: the folder of the kustomization in it.
         options: what the delivery tool sets.
         home: an empty folder for the engine.
+        mounts: by address, the folder below `root` of another repository.
 
     Raises:
         NotRenderable: kustomize says so, or the repository's kustomization needs what is not run here.
@@ -33,10 +35,18 @@ def build(root: Path, path: str, options: KustomizeOptions, home: Path) -> str:
     for name in KUSTOMIZATIONS:
         for file in sorted(root.rglob(name)):
             _expand_charts(file, root, home)
+            _localise(file, root, mounts)
     if options.settings:
         _merge(folder, options.settings)
     restriction = "LoadRestrictionsNone" if options.unrestricted else "LoadRestrictionsRootOnly"
     return run("kustomize", ["build", f"--load-restrictor={restriction}", str(folder)], home)
+
+
+def _localise(file: Path, root: Path, mounts: Mapping[str, Mount]) -> None:
+    if mounts and not file.is_symlink():
+        content = _read(file)
+        if localised(content, file, root, mounts):
+            _write(file, content)
 
 
 def _merge(folder: Path, settings: Mapping[str, Any]) -> None:

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from mfu_operator.gitops.sources.tree import NotRenderable
+from mfu_operator.gitops.sources.tree import NotNow, NotRenderable
 
 MEMORY_BYTES = 768 * 1024 * 1024
 CPU_S = 30
@@ -39,10 +39,13 @@ def program(name: str) -> str:
 
 @functools.cache
 def version(name: str) -> str:
-    """What the engine calls its version."""
+    """What the engine calls its version. Raises NotRenderable, NotNow."""
     arguments = {"helm": ["version", "--template={{.Version}}"], "kustomize": ["version"]}[name]
-    done = subprocess.run([program(name), *arguments], capture_output=True, text=True, timeout=DEADLINE_S, check=False,
-                          env=_environment(Path("/nonexistent")))  # fmt: skip
+    try:
+        done = subprocess.run([program(name), *arguments], capture_output=True, text=True, timeout=DEADLINE_S,
+                              check=False, env=_environment(Path("/nonexistent")))  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise NotNow(f"{name} met its limit of {DEADLINE_S:.0f} s") from None
     return done.stdout.strip().splitlines()[-1] if done.stdout.strip() else "unknown"
 
 
@@ -55,7 +58,7 @@ def run(name: str, arguments: Sequence[str], home: Path) -> str:
         home: the folder that it may write to and is started in.
 
     Raises:
-        NotRenderable: it failed, or met a bound; with its words.
+        NotRenderable: it failed, or met a bound; with its words. NotNow: it was not done in time.
     """
     out = home / "mfu-output"
     limits = [str(MEMORY_BYTES // 1024), str(CPU_S), str(OUTPUT_BYTES // 512)]
@@ -68,7 +71,7 @@ def run(name: str, arguments: Sequence[str], home: Path) -> str:
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
-            raise NotRenderable(f"{name} met its limit of {DEADLINE_S:.0f} s") from None
+            raise NotNow(f"{name} met its limit of {DEADLINE_S:.0f} s") from None
     if process.returncode != 0:
         raise NotRenderable(f"{name} {_failed(process.returncode, stderr, home)}")
     if out.stat().st_size >= OUTPUT_BYTES:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from mfu_operator.adapters.render import helm, kustomize, variables
 from mfu_operator.adapters.render.export import Blob, export, inside
+from mfu_operator.adapters.render.mounts import Mount, reading, with_mounts
 from mfu_operator.adapters.render.program import version
 from mfu_operator.gitops.rendered.objects import Thing, UnreadableText, doubled, things
 from mfu_operator.gitops.sources import argocd
@@ -39,11 +40,13 @@ class Renderer:
         plan: what is rendered, and how.
         blobs: by source, how its files are read.
         charts: by `REPO/NAME@VERSION`, folders of charts that were fetched beforehand.
+        mounts: by address as kustomizations write it, folders of other repositories.
     """
 
     plan: Plan
     blobs: Sequence[Blob]
     charts: Mapping[str, Path] = field(default_factory=dict)
+    mounts: Mapping[str, Mount] = field(default_factory=dict)
     engines: dict[str, None] = field(default_factory=dict)
     clock: bool = False
     _known: dict[Key, tuple[Thing, ...] | NotRenderable] = field(default_factory=dict)
@@ -77,7 +80,9 @@ class Renderer:
         tree = trees[part.source]
         known = self._reached.get((id(part), id(tree)))
         if known is None or known[0] is not part or known[1] is not tree:
-            found = reach(self._overridden(part, trees), tree, self._reader(part.source, tree))
+            whole = with_mounts(tree, self.mounts)
+            beside = {address: mount.folder for address, mount in self.mounts.items()}
+            found = reach(self._overridden(part, trees), whole, self._reader(part.source, whole), beside)
             if len(self._reached) > _REMEMBERED_TREES:
                 self._reached.clear()
             known = self._reached[id(part), id(tree)] = (part, tree, found)
@@ -196,7 +201,7 @@ class Renderer:
         return {name for _, name in replace(self, plan=every)._inner(trees)}
 
     def _key(self, number: object, part: Part, trees: Sequence[Tree]) -> Key:
-        own = trees[part.source]
+        own = with_mounts(trees[part.source], self.mounts)
         files = tuple((path, own[path].oid) for path in sorted(self.files(part, trees)))
         lent = tuple((index, path, trees[index][path].oid) for index, path in self._lent(part, trees))
         filled = self._variables(part, part.substitution, trees) if part.substitution else {}
@@ -231,10 +236,13 @@ class Renderer:
     def _reader(self, source: int, tree: Tree) -> Callable[[str], str | None]:
         def read(path: str) -> str | None:
             entry = tree.get(path)
-            data = self.blobs[source](entry.oid) if entry else None
+            data = self._blob(source)(entry.oid) if entry else None
             return data.decode("utf-8", "replace") if data is not None else None
 
         return read
+
+    def _blob(self, source: int) -> Blob:
+        return reading(self.blobs[source], self.mounts)
 
     def _render(self, part: Part, trees: Sequence[Tree]) -> tuple[Thing, ...]:
         part = self._overridden(part, trees)
@@ -256,9 +264,10 @@ class Renderer:
         root, home = folder / "repository", folder / "home"
         root.mkdir()
         home.mkdir()
-        export(trees[part.source], self.files(part, trees), self.blobs[part.source], root)
+        whole = with_mounts(trees[part.source], self.mounts)
+        export(whole, self.files(part, trees), self._blob(part.source), root)
         if engine is Engine.KUSTOMIZE:
-            return kustomize.build(root, part.path, part.kustomize, home)
+            return kustomize.build(root, part.path, part.kustomize, home, self.mounts)
         files = self._value_files(part, trees, root, folder)
         chart = self._chart(part, trees) if part.chart else root / part.path
         self.clock = self.clock or helm.uses_the_clock(chart)

@@ -9,6 +9,9 @@ MAX_LINES = 20_000
 MAX_HUNKS = 60
 """Pieces of one file; more is no change of a few keys."""
 
+MAX_WORDS = 400
+"""Words of one line that are compared and undone apart."""
+
 _TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
 
 
@@ -43,14 +46,44 @@ def hunks(before: str, after: str) -> tuple[Hunk, ...]:
 
 
 def _line(old: str, new: str, number: int) -> Iterator[Hunk]:
-    """One changed line, word by word where it has as many words as before."""
+    """One changed line in the values that changed, each with all of its words."""
     was, now = _TOKEN.findall(old), _TOKEN.findall(new)
-    if len(was) == len(now):
-        for index, (one, other) in enumerate(zip(was, now, strict=True)):
-            if one != other:
-                yield Hunk(number, number + 1, (old,), ((index, one),))
-    else:
+    groups: list[list[tuple[int, str]]] = []
+    for i, j, k, m in _changed(was, now):
+        words = _words("".join(was[i:j]), now, k, m)
+        if groups and words and _one_value(now[groups[-1][-1][0] + 1 : words[0][0]]):
+            groups[-1].extend(words)
+        elif words:
+            groups.append(words)
+    if sum(len(group) for group in groups) > MAX_WORDS or not groups:
         yield Hunk(number, number + 1, (old,))
+        return
+    for group in groups:
+        yield Hunk(number, number + 1, (old,), tuple(group))
+
+
+def _changed(was: Sequence[str], now: Sequence[str]) -> Iterator[tuple[int, int, int, int]]:
+    """The words of a line that changed, as ranges before and after; all of it where it is long and grew or shrank."""
+    if len(was) == len(now):
+        yield from ((index, index + 1, index, index + 1) for index, word in enumerate(was) if word != now[index])
+    elif max(len(was), len(now)) > MAX_WORDS:
+        yield 0, len(was), 0, len(now)
+    else:
+        for tag, i, j, k, m in difflib.SequenceMatcher(None, was, now, autojunk=False).get_opcodes():
+            if tag != "equal":
+                yield i, j, k, m
+
+
+def _words(before: str, now: Sequence[str], start: int, end: int) -> list[tuple[int, str]]:
+    """What the words `start` to `end` are set to, for the text before; where there are none, beside their neighbour."""
+    if start < end:
+        return [(start, before), *((index, "") for index in range(start + 1, end))]
+    return [(start - 1, now[start - 1] + before)] if start else []
+
+
+def _one_value(between: Sequence[str]) -> bool:
+    """Whether what stands between two changed words holds them together: `bf16-mixed`, and not `a, b`."""
+    return all(word in "-._:/+" for word in between)
 
 
 def undone(after: str, head: str, taken: Sequence[Hunk]) -> str | None:

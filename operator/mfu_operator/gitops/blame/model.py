@@ -21,13 +21,14 @@ class Verdict(StrEnum):
 class Step:
     """One commit of the window and what it alone changed of what the workload gets.
 
-    `changed` None: one of its two sides could not be rendered, and `why_not` says why.
+    `changed` None: one of its two sides could not be rendered, and `why_not` says why; `passing`: for what passes.
     """
 
     commit: Commit
     source: str
     changed: tuple[Difference, ...] | None
     why_not: str = ""
+    passing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ class Window:
         not_compared: what was not compared besides ("ConfigMap/x is not among the rendered objects").
         outside: what of the application is another one at bad and no commit ("chart x 1.2.0 → 1.3.0").
         moved: images that were rebuilt under their tag.
+        passing: whether a side could not be rendered for what passes.
         alike: image references by which the same digest ran at good and at bad, although they differ.
     """
 
@@ -66,6 +68,7 @@ class Window:
     outside: tuple[str, ...] = ()
     moved: tuple[Moved, ...] = ()
     alike: frozenset[tuple[str, str]] = frozenset()
+    passing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,4 +90,6 @@ class Blame:
     suspects: tuple[Judged, ...]
     chosen: Judged | None
     because: str
+    outside: tuple[Difference, ...] = ()
+    """What can have brought the cause about and no commit of the window changed, where nothing is chosen for it."""
     scores: Mapping[str, float] = field(default_factory=dict)

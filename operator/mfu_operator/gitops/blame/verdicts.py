@@ -42,7 +42,8 @@ def judge(window: Window, workload: str, cause: str | None) -> Blame:
     standing = _standing(window)
     judged = tuple(_judged(step, window, cause, standing) for step in window.steps)
     chosen, because = _conclude(judged, window, workload, cause, standing)
-    return Blame(judged, chosen, " ".join([because, *_caveats(window)]))
+    outside = () if chosen else tuple(each for _, each in _unchanged(window, cause, standing))
+    return Blame(judged, chosen, " ".join([because, *_caveats(window)]), outside)
 
 
 def _standing(window: Window) -> Mapping[Place, frozenset[str]]:
@@ -185,7 +186,8 @@ def _conclude(
     if moved and ranked[0].score - MARGIN < _IMAGE:
         return None, f"{named(ranked[0])} can have brought about {what}, and so can what is no commit: {moved}."
     if not ranked or ranked[0].score < PLAUSIBLE:
-        return None, _implausible(ranked, window, workload, what)
+        hidden = _unexplained(judged, window, cause, standing, 0.0)
+        return None, hidden or _implausible(ranked, window, workload, what)
     first = ranked[0]
     hidden = _unexplained(judged, window, cause, standing, first.score)
     if hidden:
@@ -251,11 +253,7 @@ def _unexplained(
     judged: Sequence[Judged], window: Window, cause: str | None, standing: Mapping[Place, frozenset[str]], score: float
 ) -> str | None:
     """Why nothing is chosen where something that no compared commit changed can have brought the cause about too."""
-    unexplained = [
-        (found, each)
-        for each in window.changed
-        if not standing[each.place] and (found := _scored(each, cause)[0]) >= PLAUSIBLE
-    ]
+    unexplained = _unchanged(window, cause, standing)
     if not unexplained:
         return None
     unknown = [each for each in judged if each.step.changed is None]
@@ -268,9 +266,22 @@ def _unexplained(
     if worst[0] <= score - MARGIN:
         return None
     return (
-        f"{worst[1]} differs between good and bad too, and no commit of the window changed it{_outside(window)}. "
-        "No commit is blamed."
+        f"{worst[1]} differs between good and bad{' too' if score else ''}, and no commit of the window changed it: it "
+        f"comes from outside these commits{_outside(window)}. No commit is blamed."
     )
+
+
+def _unchanged(
+    window: Window, cause: str | None, standing: Mapping[Place, frozenset[str]]
+) -> list[tuple[float, Difference]]:
+    """What differs between good and bad, can have brought the cause about, and was changed by no compared commit."""
+    if window.why_not or cause in table().no_commit or cause == "Inconclusive":
+        return []
+    return [
+        (found, each)
+        for each in window.changed
+        if not standing[each.place] and (found := _scored(each, cause)[0]) >= PLAUSIBLE
+    ]
 
 
 def _outside(window: Window) -> str:

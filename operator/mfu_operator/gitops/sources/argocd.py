@@ -53,7 +53,7 @@ def _recorded(
         revisions = tuple(map(str, entry.get("revisions") or [entry.get("revision") or ""]))
         if [source.get("repoURL") for source in listed] == [source.get("repoURL") for source in live]:
             with suppress(NotRenderable):
-                yield revisions, _parts(listed, name, namespace)
+                yield revisions, tuple(replace(part, assumed=()) for part in _parts(listed, name, namespace))
 
 
 def _source(source: Mapping[str, Any], index: int | None, history: list[dict[str, Any]]) -> Source:
@@ -89,11 +89,18 @@ def _part(source: Mapping[str, Any], index: int, name: str, namespace: Any) -> P
         name=name,
         held=f"Application/{name}",
         helm=HelmOptions(release=name),
+        assumed=(f"what Application {name} itself sets",) if _settled(source) else (),
         recurse=bool(_mapping(directory).get("recurse")),
         include=str(_mapping(directory).get("include") or ""),
         exclude=str(_mapping(directory).get("exclude") or ""),
     )
     return _with_options(part, source)
+
+
+def _settled(source: Mapping[str, Any]) -> bool:
+    """Whether the Application itself holds settings, which no revision of its repository does."""
+    helm, kustomize = _mapping(source.get("helm")), _mapping(source.get("kustomize"))
+    return any(helm.get(key) for key in ("parameters", "values", "valuesObject")) or bool(_settings(kustomize))
 
 
 def overridden(part: Part, text: str, path: str) -> Part:

@@ -71,8 +71,13 @@ def _held(thing: Thing, objects: Sequence[Mapping[str, Any]], plan: Plan, own: i
         found = tuple(_placed(part, sources, plan, own) for part in parts)
     except NotRenderable as error:
         return Held(name, why_not=str(error))
-    kept = (replace(part, assumed=tuple(each for each in part.assumed if each not in rendered)) for part in found)
+    kept = (replace(part, assumed=_assumed(part, rendered)) for part in found)
     return Held(name, tuple(kept))
+
+
+def _assumed(part: Part, rendered: frozenset[str]) -> tuple[str, ...]:
+    """What is taken as it is now, without what is rendered: the object itself, and what it reads."""
+    return tuple(each for each in part.assumed if each not in rendered and not each.startswith("what Application "))
 
 
 def _of(thing: Thing, objects: Sequence[Mapping[str, Any]]) -> tuple[Sequence[Source], Sequence[Part]]:

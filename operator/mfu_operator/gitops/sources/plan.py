@@ -145,7 +145,9 @@ def settings_changed(before: Sequence[Part], after: Sequence[Part]) -> tuple[str
             if was.get(name) != now.get(name):
                 values = " → ".join(_shown(name, side.get(name)) for side in (was, now))
                 told[f"the application's parameter {name}: {values}"] = None
-        rest = [replace(part, version=None, helm=replace(part.helm, parameters=())) for part in (one, other)]
+        rest = [
+            replace(part, version=None, assumed=(), helm=replace(part.helm, parameters=())) for part in (one, other)
+        ]
         if rest[0] != rest[1]:
             told["the application's own settings (values, images, path or patches)"] = None
     return tuple(told)

@@ -22,7 +22,7 @@ MAX_FILES = 20_000
 """Files that one rendering reads at most."""
 
 _MANIFESTS = (".yaml", ".yml", ".json")
-_REMOTE = re.compile(
+REMOTE = re.compile(
     r"(?:[a-z+]{2,12}://|git@|git::|(?:[\w-]+\.)+[a-z]{2,8}/[\w.-]+/[\w.-]+|[^\s]*\?ref=)", re.IGNORECASE
 )
 _LOADED = ("resources", "bases", "components", "crds", "configurations", "generators", "transformers", "validators",
@@ -40,15 +40,21 @@ def engine_of(part: Part, tree: Tree) -> Engine:
     return Engine.PLAIN
 
 
-def reach(part: Part, tree: Tree, read: Read) -> frozenset[str]:
+def reach(part: Part, tree: Tree, read: Read, beside: Mapping[str, str] | None = None) -> frozenset[str]:
     """The files of the part's own source that its rendering reads.
+
+    Args:
+        part: what is rendered.
+        tree: the files of a revision.
+        read: how one is read.
+        beside: by address, the folder in which a remote base lies in `tree`.
 
     Raises:
         NotRenderable: something remote or outside the repository is read, or more than MAX_FILES files.
     """
     engine = engine_of(part, tree)
     if engine is Engine.KUSTOMIZE:
-        found = kustomize(part.path, tree, read)
+        found = kustomize(part.path, tree, read, beside or {})
     elif engine is Engine.HELM:
         found = {*_chart(part.path, tree, read), *_value_files(part, tree)} if not part.chart else set()
     else:
@@ -61,7 +67,7 @@ def reach(part: Part, tree: Tree, read: Read) -> frozenset[str]:
     return frozenset(found)
 
 
-def kustomize(folder: str, tree: Tree, read: Read) -> set[str]:
+def kustomize(folder: str, tree: Tree, read: Read, beside: Mapping[str, str]) -> set[str]:
     """The files that a kustomization reads, followed through bases and components."""
     folders = _folders(tree)
     waiting, seen, found = [clean(folder)], set[str](), set[str]()
@@ -76,7 +82,7 @@ def kustomize(folder: str, tree: Tree, read: Read) -> set[str]:
             found.update(below(tree, current))
             continue
         found.add(file)
-        for path in _named(current, _document(read(file), file), tree, folders):
+        for path in _named(current, _document(read(file), file), tree, folders, beside):
             if path in tree:
                 found.add(path)
                 found.update(_nested(path, tree, folders, read))
@@ -105,14 +111,19 @@ def _nested(path: str, tree: Tree, folders: Folders, read: Read) -> Iterator[str
             yield target
 
 
-def _named(folder: str, document: Mapping[str, Any], tree: Tree, folders: Folders) -> Iterator[str]:
+def _named(
+    folder: str, document: Mapping[str, Any], tree: Tree, folders: Folders, beside: Mapping[str, str]
+) -> Iterator[str]:
     for field in _LOADED:
         for value in document.get(field) or []:
-            if isinstance(value, str) and "\n" not in value and not _existing(folder, value, tree, folders):
-                if _REMOTE.match(value):
+            if isinstance(value, str) and value in beside:
+                yield beside[value]
+            elif isinstance(value, str) and "\n" not in value and not _existing(folder, value, tree, folders):
+                if REMOTE.match(value):
                     raise NotRenderable(
                         f"{posixpath.join(folder, 'kustomization.yaml')} reads {value}, which is remote and "
-                        "is not fetched: nothing that depends on it can be rendered"
+                        "is not fetched: nothing that depends on it can be rendered. Give a clone by --values "
+                        "ADDRESS=PATH, and name a tag or a commit by ?ref=, not a branch"
                     )
                 joined(folder, value)
     for chart in document.get("helmCharts") or []:

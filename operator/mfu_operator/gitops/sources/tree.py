@@ -27,6 +27,10 @@ class NotRenderable(Exception):
     """What is to be rendered cannot be; the words say what, and what to give."""
 
 
+class NotNow(NotRenderable):
+    """It could not be rendered this time, for what passes: a machine that was too busy."""
+
+
 def clean(path: str) -> str:
     """A folder of a repository in one spelling: "" is the root.
 

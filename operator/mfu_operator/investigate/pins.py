@@ -1,0 +1,166 @@
+"""Proposals that set what ran where it was fast: an image's digest, a chart's version, an application's parameter."""
+
+import json
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from mfu_operator.errors import AskPerson
+from mfu_operator.gitops.blame.model import Blame, Window
+from mfu_operator.gitops.images import parse
+from mfu_operator.gitops.pin import pin, pin_chart, pin_tag
+from mfu_operator.gitops.rendered.difference import Difference
+from mfu_operator.gitops.sources.plan import Part
+from mfu_operator.gitops.sources.tree import NotRenderable
+from mfu_operator.investigate.compare import Comparison
+from mfu_operator.investigate.desk import Candidate, Desk, Files, Offer
+from mfu_operator.investigate.desk import desk as desk_of
+from mfu_operator.investigate.sources import Opened
+
+MANIFESTS = 2000
+"""Files of a branch that are looked through for the one that asks for a chart."""
+
+
+def pinned(desk: Desk, guilty: Sequence[Difference]) -> Candidate | None:
+    """The good digest of an image, where only images are guilty and what ran is known."""
+    digest_of = desk.comparison.request.good_digest
+    if not guilty or any(each.name != "image" for each in guilty):
+        return None
+    if any("@" in str(each.old) for each in guilty):
+        return None
+    wanted = {parse(str(each.old)).name: digest for each in guilty if (digest := digest_of(str(each.old)))}
+    return _with_digests(desk, wanted)
+
+
+def _with_digests(desk: Desk, wanted: Mapping[str, str]) -> Candidate | None:
+    """Files in which images are set to digests; None where no file takes all of them."""
+    if not wanted:
+        return None
+    files: dict[str, bytes | None] = {}
+    for part in desk.comparison.renderer.parts(desk.trees):
+        if part.source != desk.number:
+            continue
+        for path in sorted(desk.comparison.renderer.files(part, desk.trees)):
+            text = desk.text(path)
+            for image, digest in wanted.items():
+                for way in (pin, pin_tag):
+                    new = _pin(way, text, image, digest)
+                    if text is not None and new is not None and _shows(desk, {path: new.encode()}, image, digest):
+                        files[path] = new.encode()
+                        text = new
+                        break
+    candidate = desk.tried("PinDigest", files, [])
+    return candidate if candidate and all(_shows(desk, files, *pair) for pair in wanted.items()) else None
+
+
+def _pin(way: object, text: str | None, image: str, digest: str) -> str | None:
+    assert callable(way)
+    try:
+        found: str | None = way(text, image, digest) if text is not None else None
+    except AskPerson:
+        return None
+    return found
+
+
+def _shows(desk: Desk, files: Files, image: str, digest: str) -> bool:
+    """Whether the workload's image has the digest once the files are changed."""
+    store = desk.store
+    after = (*desk.trees[: desk.number], store.tree(store.write(desk.trees[desk.number], files)),
+             *desk.trees[desk.number + 1 :])  # fmt: skip
+    try:
+        leaves = desk.comparison.delivered(after).leaves.values()
+    except NotRenderable:
+        return False
+    found = [parse(str(leaf.value)) for leaf in leaves if leaf.name == "image"]
+    return any(each.digest == digest and each.full_name == parse(image).full_name for each in found)
+
+
+def moved(comparison: Comparison, window: Window, blame: Blame) -> Offer | None:
+    """The pin of the known good digest, where an image was rebuilt under its tag and no commit is suspected."""
+    if not window.moved or window.good is None or any(each.verdict == "suspected" for each in blame.suspects):
+        return None
+    main = next(index for index, each in enumerate(comparison.opened) if each.main)
+    desk = desk_of(comparison, main, window.good)
+    wanted = {parse(each.reference).name: each.good for each in window.moved}
+    candidate = _with_digests(desk, wanted)
+    return Offer(desk, candidate) if candidate is not None else None
+
+
+def outside(comparison: Comparison, window: Window, blame: Blame) -> Offer | AskPerson | None:
+    """The pin of a chart's version or of a parameter, where what is guilty came with none of the commits."""
+    if window.good is None or not blame.outside:
+        return None
+    main = next(index for index, each in enumerate(comparison.opened) if each.main)
+    desk = desk_of(comparison, main, window.good)
+    found: Offer | AskPerson | None = None
+    for number, each in enumerate(comparison.opened):
+        if each.store is None and each.good != each.bad:
+            found = _chart(desk, number, each, blame)
+            if isinstance(found, Offer):
+                return found
+    return _parameters(desk, blame) or found
+
+
+def _chart(desk: Desk, number: int, chart: Opened, blame: Blame) -> Offer | AskPerson | None:
+    """The version of a chart that ran where it was fast, in the manifest of the branch that asks for it."""
+    trees = (*desk.trees[:number], chart.trees[0], *desk.trees[number + 1 :])
+    there = replace(desk, trees=trees)
+    name, places = str(chart.source.chart), [each.place for each in blame.outside]
+    before = desk.comparison
+    if not _restored(before, there, places):
+        return None
+    tree = desk.trees[desk.number]
+    paths = [path for path in sorted(tree) if path.endswith((".yaml", ".yml"))][:MANIFESTS]
+    desk.store.fetch(tree[path].oid for path in paths)
+    for path in paths:
+        text = desk.text(path)
+        if text is None or name not in text or chart.source.target not in text:
+            continue
+        try:
+            new = pin_chart(text, name, chart.source.target, chart.good)
+        except AskPerson:
+            continue
+        candidate = there.tried("PinChart", {path: new.encode()}, places)
+        if candidate is not None and candidate.restored:
+            return Offer(desk, candidate)
+    return AskPerson(
+        "NothingToPin",
+        f"The application asks for chart {name} {chart.source.target} outside {desk.one.name}: set its targetRevision "
+        f"to {chart.good}.",
+    )
+
+
+def _restored(comparison: Comparison, desk: Desk, places: Sequence[tuple[str, str]]) -> bool:
+    try:
+        rest = {each.place for each in desk.rest(comparison.delivered(desk.trees))}
+    except NotRenderable:
+        return False
+    return not rest & set(places)
+
+
+def _parameters(desk: Desk, blame: Blame) -> Offer | None:
+    """The parameters that the application had, in the file by which Argo CD lets a repository override them."""
+    comparison = desk.comparison
+    if comparison.then is None:
+        return None
+    places = [each.place for each in blame.outside]
+    for was, now in zip(comparison.then.plan.parts, comparison.renderer.plan.parts, strict=True):
+        changed = dict(_changed(was, now))
+        path = posixpath.join(now.path, f".argocd-source-{now.name}.yaml")
+        if not changed or now.source != desk.number or now.chart or path in desk.trees[desk.number]:
+            continue
+        entries = "".join(f"    - name: {name}\n      value: {json.dumps(value)}\n" for name, value in changed.items())
+        candidate = desk.tried("PinParameter", {path: f"helm:\n  parameters:\n{entries}".encode()}, places)
+        if candidate is not None and candidate.restored:
+            listed = ", ".join(f"{name} {value}" for name, value in changed.items())
+            remark = f"{path} sets {listed} for Application {now.name} alone, whatever the Application itself says."
+            return Offer(desk, candidate, remark=remark)
+    return None
+
+
+def _changed(was: Part, now: Part) -> Iterator[tuple[str, str]]:
+    """The good values of parameters that are others now; those that were not set cannot be taken back by a file."""
+    values = {name: value for name, value, _ in now.helm.parameters}
+    for name, value, _ in was.helm.parameters:
+        if values.get(name) != value:
+            yield name, value
