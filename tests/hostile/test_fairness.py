@@ -2,7 +2,11 @@
 
 from typing import Any
 
-from mfu_operator.process.fleet import Fleet, Member
+import pytest
+
+from mfu_operator.errors import Stall
+from mfu_operator.process import fleet as module
+from mfu_operator.process.fleet import Fleet, Member, News
 from mfu_operator.process.reconciler import TICKS_AT_ONCE, TICKS_OF_A_NAMESPACE
 from tests.support.stored_object import stored_object
 
@@ -59,3 +63,22 @@ def test_within_a_namespace_the_longest_due_comes_first() -> None:
     early = put(fleet, "team-b", 1, 3.0)
     assert fleet.begin(10.0, 1, TICKS_OF_A_NAMESPACE) == early
     assert fleet.begin(10.0, 1, TICKS_OF_A_NAMESPACE) == late
+
+
+def test_a_namespace_has_room_for_so_many_baselines_and_the_next_comes_when_one_goes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "MOST_OF_A_NAMESPACE", 3)
+    fleet = Fleet()
+    members = put(fleet, "hostile", 4, 0.0)
+    assert [isinstance(each.spec, Stall) for each in members] == [False, False, False, True]
+    assert isinstance(members[3].spec, Stall) and members[3].spec.reason == "TooManyBaselines"
+    assert not any(isinstance(each.spec, Stall) for each in put(fleet, "team-a", 3, 0.0))
+    fleet.begin(1.0, 100, 100)
+    fleet.end(members[3], 600.0)
+    fleet.gone(members[0].identity.uid)
+    assert members[3].due_s < 1.0 and members[3].confirmed_s < 0.0
+    body = stored_object()
+    body["metadata"] |= {"namespace": "hostile", "name": "gpt-3", "uid": "hostile/3"}
+    assert fleet.read(members[3], members[3].seen, body, 2.0) is News.SPEC
+    assert not isinstance(members[3].spec, Stall)

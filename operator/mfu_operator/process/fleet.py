@@ -37,6 +37,10 @@ CONFIRM_S = 3600.0
 had to begin anew does not tell of what was deleted meanwhile."""
 
 
+MOST_OF_A_NAMESPACE = 5000
+"""Baselines that are followed: ten thousand take half a gigabyte of the operator's memory, which all share."""
+
+
 @dataclass(slots=True)
 class Heard:
     """What of a `SweepView` may call for a tick, and when profiling Jobs `disturbed` the run. `problem` is a reason."""
@@ -120,6 +124,8 @@ class Fleet:
 
     judged: Callable[[Mapping[str, Any], BaselineSpec], BaselineSpec | Stall] = lambda body, spec: spec
     _members: dict[str, Member] = field(default_factory=dict)
+    _followed: dict[str, set[str]] = field(default_factory=dict)
+    """The uids of those that are followed, by namespace."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def saw(self, body: Mapping[str, Any], now_s: float) -> tuple[Member, News]:
@@ -156,9 +162,12 @@ class Fleet:
             return News.SPEC
 
     def gone(self, uid: str) -> Member | None:
-        """Forget an object that is deleted; the member that it was."""
+        """Forget an object that is deleted; the member that it was. One that had no place beside it is judged anew."""
         with self._lock:
-            return self._members.pop(uid, None)
+            gone = self._members.pop(uid, None)
+            if gone is not None:
+                self._leave_place(gone.identity)
+            return gone
 
     def begin(self, now_s: float, most: int, most_of_namespace: int) -> list[Member]:
         """At most so many members that are due; each is ticking until `end`.
@@ -232,15 +241,40 @@ class Fleet:
 
     def _spec(self, body: Mapping[str, Any]) -> BaselineSpec | Stall:
         try:
-            return self.judged(body, decode.spec(body))
+            found = self.judged(body, decode.spec(body))
         except Stall as error:
             return error
+        namespace, uid = body["metadata"]["namespace"], body["metadata"]["uid"]
+        followed = self._followed.setdefault(namespace, set())
+        if uid not in followed and len(followed) >= MOST_OF_A_NAMESPACE:
+            return Stall(
+                "TooManyBaselines",
+                f"{MOST_OF_A_NAMESPACE} TrainingBaselines of namespace {namespace} are followed already, and no other "
+                "one is: delete those that nobody needs",
+            )
+        followed.add(uid)
+        return found
+
+    def _leave_place(self, gone: Identity) -> None:
+        followed = self._followed.get(gone.namespace, set())
+        was_full = len(followed) >= MOST_OF_A_NAMESPACE
+        followed.discard(gone.uid)
+        if not followed:
+            self._followed.pop(gone.namespace, None)
+        for member in self._members.values() if was_full else ():
+            if member.identity.namespace == gone.namespace and _lacks_place(member.spec):
+                member.confirmed_s, member.due_s = -math.inf, -math.inf
+                return
 
     def __len__(self) -> int:
         return len(self._members)
 
     def __contains__(self, uid: str) -> bool:
         return uid in self._members
+
+
+def _lacks_place(spec: BaselineSpec | Stall) -> bool:
+    return isinstance(spec, Stall) and spec.reason == "TooManyBaselines"
 
 
 def spread(uid: str, span_s: float) -> float:
