@@ -218,7 +218,7 @@ class Soak:
             len(list(Path("/proc/self/fd").iterdir())),
             len(list(Path(tempfile.gettempdir()).iterdir())),
             sum(len(family.samples) for family in REGISTRY.collect()),
-            len(self.loop.fleet) + len(self.loop._backoffs) + len(self.sweep._watched),
+            len(self.loop.fleet) + len(self.loop.members.backoffs) + len(self.sweep._watched),
             len(self.repository.branches),
         )
 

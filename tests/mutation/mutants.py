@@ -10,7 +10,8 @@ from pathlib import Path
 CORE = (
     "detect", "trace/account", "trace/columns", "trace/diagnosis", "trace/names", "trace/read", "trace/analyze.py",
     "trace/termination_message.py", "gitops", "investigate", "reconcile", "cycle", "process/reconciler.py",
-    "process/fleet.py", "profiling/surgery.py", "adapters/git/branch.py", "api/decode.py",
+    "process/ticking.py", "process/membership.py", "process/fleet.py", "profiling/surgery.py", "adapters/git/branch.py",
+    "api/decode.py",
 )  # fmt: skip
 """Where a wrong decision blames a wrong commit or does something twice."""
 

@@ -7,7 +7,8 @@ import pytest
 
 from mfu_operator.errors import Retry
 from mfu_operator.process import telemetry
-from mfu_operator.process.reconciler import LONGEST_WAIT_S, Reconciler
+from mfu_operator.process.reconciler import Reconciler
+from mfu_operator.process.ticking import LONGEST_WAIT_S
 from tests.support import worlds
 from tests.support.adapters_double import INTERVAL_S, Stage
 from tests.support.stored_object import stored_object

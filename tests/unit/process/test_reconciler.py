@@ -16,7 +16,9 @@ from mfu_operator.model.vitals import Ailment, Symptom
 from mfu_operator.model.workload import Workload
 from mfu_operator.process import telemetry
 from mfu_operator.process.fleet import CONFIRM_S, REST_S, Member
-from mfu_operator.process.reconciler import HISTORIES_S, LONGEST_WAIT_S, Reconciler
+from mfu_operator.process.membership import HISTORIES_S
+from mfu_operator.process.reconciler import Reconciler
+from mfu_operator.process.ticking import LONGEST_WAIT_S
 from tests.support import worlds
 from tests.support.adapters_double import INTERVAL_S, Stage
 from tests.support.stored_object import stored_object
