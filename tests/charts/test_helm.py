@@ -28,6 +28,7 @@ EVERYTHING = {
     "runbookBaseUrl": "https://git.example/runbooks/",
     "egress": {"hosts": ["git.example.org", "*.corp.example"], "refused": ["10.0.0.0/24"]},
     "profiling": {"permit": {"training": ["hostPath", "capabilities"]}, "priorityClasses": ["low"]},
+    "remediation": {"modes": {"training": "DryRun", "*": "Off"}},
     "networkPolicy": {"egress": [{"ports": [{"port": 443}]}]},
     "extraEnv": [{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}],
 }
@@ -87,6 +88,7 @@ def test_helm_finds_nothing_wrong(values: Mapping[str, Any], tmp_path: Path) -> 
         ({"prometheus": {"address": "http://user:pw@prometheus"}}, "address"),
         ({"interval": {"sweep": 0}}, "sweep"),
         ({"replicas": 0}, "replicas"),
+        ({"remediation": {"modes": {"training": "PullRequest"}}}, "training"),
         ({"metrics": {"names": {"mfu": "rate(x[1m])"}}}, "mfu"),
     ],
 )
@@ -282,9 +284,10 @@ def test_what_a_namespace_is_permitted_reaches_the_operator_and_the_policy(tmp_p
     [container] = only(objects, "Deployment")["spec"]["template"]["spec"]["containers"]
     told = {each["name"]: each.get("value") for each in container["env"]}
     assert told["MFU_PROFILING_PERMITS"] == "training=hostPath+capabilities"
+    assert told["MFU_REMEDIATION_MODES"] == "*=Off,training=DryRun"
     assert told["MFU_EGRESS_HOSTS"] == "git.example.org,*.corp.example"
     checks = [each["expression"] for each in policy(objects, "mfu-system-mfu-operator")["spec"]["validations"]]
     permitted = [check for check in checks if "request.namespace in ['training']" in check]
     assert len(permitted) == 2
     assert any("hostPath" in check for check in permitted) and any("capabilities" in check for check in permitted)
-    assert len([check for check in checks if "request.namespace in []" in check]) == 3
+    assert len([check for check in checks if "request.namespace in []" in check]) == 4
