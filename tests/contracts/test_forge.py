@@ -1,4 +1,4 @@
-"""What every forge does: the double, the four adapters on replayed answers, and a real Gitea."""
+"""What every forge does: the double, the five adapters on replayed answers, and a real Gitea."""
 
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -16,6 +16,7 @@ from tests.support.forge_double import ForgeDouble
 from tests.support.forge_servers import (
     REPOSITORY,
     TOKEN,
+    AzureServer,
     BitbucketServer,
     GiteaServer,
     GitHubServer,
@@ -72,7 +73,8 @@ class DoubleArena:
 class ReplayArena:
     def __init__(self, kind: ForgeKind, server: Server, host: str) -> None:
         self.server = server
-        url = f"https://{host}/{REPOSITORY}.git"
+        azure = f"https://{host}/{REPOSITORY.replace('/', '/_git/')}"
+        url = azure if kind is ForgeKind.AZURE_DEVOPS else f"https://{host}/{REPOSITORY}.git"
         self.forge = forge(kind, url, None, Credentials(password=TOKEN), Web(transport=server.transport()))
         self.stranger = forge(kind, url, None, Credentials(password="wrong"), Web(transport=server.transport()))
 
@@ -136,6 +138,7 @@ REPLAYED = {
     "github-replayed": (ForgeKind.GITHUB, GitHubServer, "github.com"),
     "gitlab-replayed": (ForgeKind.GITLAB, GitLabServer, "gitlab.com"),
     "bitbucket-replayed": (ForgeKind.BITBUCKET, BitbucketServer, "bitbucket.org"),
+    "azure-replayed": (ForgeKind.AZURE_DEVOPS, AzureServer, "dev.azure.com"),
 }
 
 

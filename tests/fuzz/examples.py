@@ -17,7 +17,7 @@ from mfu_operator.model.baseline import ForgeKind, MetricsSource
 from mfu_operator.profiling.live.request import TargetPod
 from mfu_operator.trace.termination_message import encode
 from tests.support.facts import facts_of
-from tests.support.forge_servers import BitbucketServer, GiteaServer, GitHubServer, GitLabServer, Server
+from tests.support.forge_servers import AzureServer, BitbucketServer, GiteaServer, GitHubServer, GitLabServer, Server
 from tests.support.synthetic.kineto_file import KinetoFile
 from tests.support.synthetic.loop import Loop
 from tests.support.synthetic.nsys_file import NsysFile
@@ -164,6 +164,8 @@ _SERVERS: Mapping[ForgeKind, type[Server]] = {
     ForgeKind.GITHUB: GitHubServer,
     ForgeKind.GITLAB: GitLabServer,
     ForgeKind.GITEA: GiteaServer,
+    ForgeKind.FORGEJO: GiteaServer,
+    ForgeKind.AZURE_DEVOPS: AzureServer,
     ForgeKind.BITBUCKET: BitbucketServer,
 }
 
@@ -174,9 +176,9 @@ def _answers(kind: ForgeKind) -> list[Any]:
     pull = server.opened("b", "main", "t", "b")
     pull.state = "merged"
     shown = dict(server.show(pull))
-    listed = {"values": [shown]} if kind is ForgeKind.BITBUCKET else [shown]
+    listed = {ForgeKind.BITBUCKET: {"values": [shown]}, ForgeKind.AZURE_DEVOPS: {"value": [shown]}}.get(kind, [shown])
     said = {"message": "m", "commit": {"message": "m"}}
     return [shown, listed, said, {"default_branch": "main", "id": 1}]
 
 
-FORGE_ANSWERS = {kind: _answers(kind) for kind in ForgeKind}
+FORGE_ANSWERS = {kind: _answers(kind) for kind in _SERVERS}

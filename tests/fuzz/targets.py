@@ -115,7 +115,7 @@ def forge_answer(kind: ForgeKind) -> Callable[[Any], None]:
             return httpx.Response(201 if request.method == "POST" else 200, content=dumped(body))
 
         web = Web(transport=httpx.MockTransport(handle))
-        found = forge(kind, "https://git.example.org/team/models", None, Credentials(password="t"), web)
+        found = forge(kind, "https://git.example.org/team/_git/models", None, Credentials(password="t"), web)
         asks: list[Callable[[], object]] = [
             lambda: found.find("b"),
             lambda: found.get(1),
@@ -160,7 +160,7 @@ def forges() -> dict[str, Target]:
             forge_answer(kind),
             60,
         )
-        for kind in ForgeKind
+        for kind in examples.FORGE_ANSWERS
     }
 
 

@@ -1,5 +1,6 @@
-"""HTTP answers of the four forges in the shapes of their own API descriptions, for httpx.MockTransport."""
+"""HTTP answers of the five forges in the shapes of their own API descriptions, for httpx.MockTransport."""
 
+import base64
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -423,3 +424,90 @@ class BitbucketServer(Server):
             for each in self.pull(number).comments
         ]
         return httpx.Response(200, json={"values": said})
+
+
+class AzureServer(Server):
+    """Azure DevOps: full ref names, `abandoned` for closed, comments in threads, 203 and a page for a wrong token."""
+
+    root = f"/{REPOSITORY.partition('/')[0]}/_apis/git/repositories/{REPOSITORY.partition('/')[2]}"
+
+    def handle(self, request: httpx.Request) -> httpx.Response:
+        if base64.b64decode(request.headers["authorization"].partition(" ")[2]).decode() != f":{TOKEN}":
+            self.requests.append(request)
+            return httpx.Response(203, html="<html>Sign in</html>")
+        assert request.headers["accept"] == "application/json;api-version=7.1"
+        return super().handle(request)
+
+    def token(self, request: httpx.Request) -> str:
+        return TOKEN
+
+    def routes(self) -> list[tuple[str, str, Callable[..., httpx.Response]]]:
+        return [
+            ("GET", self.root, lambda request: httpx.Response(200, json={"defaultBranch": "refs/heads/main"})),
+            ("GET", f"{self.root}/pullrequests", self._list),
+            ("POST", f"{self.root}/pullrequests", self._open),
+            ("GET", f"{self.root}/pullrequests/(\\d+)", lambda request, number: self.answer(number)),
+            ("PATCH", f"{self.root}/pullrequests/(\\d+)", self._edit),
+            ("GET", f"{self.root}/pullrequests/(\\d+)/threads", self._threads),
+            ("POST", f"{self.root}/pullrequests/(\\d+)/threads", self._thread),
+            ("PATCH", f"{self.root}/pullrequests/\\d+/threads/(\\d+)/comments/1", self._recomment),
+            ("GET", f"{self.root}/commits/(\\w+)", self._commit),
+        ]
+
+    def show(self, pull: Pull) -> Mapping[str, Any]:
+        shown: dict[str, Any] = {
+            "pullRequestId": pull.number,
+            "title": pull.title,
+            "description": pull.body,
+            "createdBy": {"id": f"0000-{OPERATOR}", "displayName": "mfu-operator"},
+            "status": {"open": "active", "merged": "completed"}.get(pull.state, "abandoned"),
+            "sourceRefName": f"refs/heads/{pull.branch}",
+            "targetRefName": f"refs/heads/{pull.base}",
+            "lastMergeSourceCommit": {"commitId": f"{pull.number:040x}"},
+            "lastMergeCommit": {"commitId": pull.merge_sha or "b" * 40},
+        }
+        return shown if pull.state == "open" else shown | {"closedDate": "2026-11-21T06:30:00.1234567Z"}
+
+    def _list(self, request: httpx.Request) -> httpx.Response:
+        assert request.url.params["searchCriteria.status"] == "all", "without a status only active ones are told"
+        branch = request.url.params["searchCriteria.sourceRefName"].removeprefix("refs/heads/")
+        found = self.newest(branch)
+        return httpx.Response(200, json={"value": found, "count": len(found)})
+
+    def _open(self, request: httpx.Request) -> httpx.Response:
+        body = json.loads(request.content)
+        branch, base = (body[key].removeprefix("refs/heads/") for key in ("sourceRefName", "targetRefName"))
+        if self.has_open(branch):
+            message = "TF401179: An active pull request for the source and target branch already exists."
+            return httpx.Response(409, json={"message": message, "typeKey": "GitPullRequestExistsException"})
+        pull = self.opened(branch, base, body["title"], body["description"])
+        pull.labels = [label["name"] for label in body["labels"]]
+        return httpx.Response(201, json=self.show(pull))
+
+    def _edit(self, request: httpx.Request, number: str) -> httpx.Response:
+        body, pull = json.loads(request.content), self.pull(number)
+        assert len(body["description"]) <= 4000
+        pull.state, pull.body = {"abandoned": "closed"}[body["status"]], body["description"]
+        return self.answer(number)
+
+    def _threads(self, request: httpx.Request, number: str) -> httpx.Response:
+        threads = [
+            {"id": said.id, "comments": [{"id": 1, "content": said.text, "author": {"id": f"0000-{said.author}"}}]}
+            for said in self.pull(number).comments
+        ]
+        return httpx.Response(200, json={"value": threads, "count": len(threads)})
+
+    def _thread(self, request: httpx.Request, number: str) -> httpx.Response:
+        body = json.loads(request.content)
+        pull = self.pull(number)
+        pull.comments.append(Said(1000 * pull.number + len(pull.comments), body["comments"][0]["content"]))
+        return httpx.Response(200, json={"id": pull.comments[-1].id})
+
+    def _recomment(self, request: httpx.Request, id_: str) -> httpx.Response:
+        return self.recomment(request, id_, "content")
+
+    def _commit(self, request: httpx.Request, sha: str) -> httpx.Response:
+        message = self.message(sha)
+        if message is None:
+            return self.error(404, "TF401175: The version descriptor could not be resolved")
+        return httpx.Response(200, json={"commitId": sha, "comment": message})

@@ -178,12 +178,15 @@ class RemediationMode(StrEnum):
 
 
 class ForgeKind(StrEnum):
-    """The service that holds pull requests."""
+    """The service that holds pull requests. OTHER: its API is not known, so the branch is pushed and no more."""
 
     GITHUB = "GitHub"
     GITLAB = "GitLab"
     GITEA = "Gitea"
+    FORGEJO = "Forgejo"
     BITBUCKET = "Bitbucket"
+    AZURE_DEVOPS = "AzureDevOps"
+    OTHER = "Other"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,14 @@
 from collections.abc import Callable
 
 from mfu_operator.adapters.forges.address import Address, parse
+from mfu_operator.adapters.forges.azure import AzureDevOps
 from mfu_operator.adapters.forges.bitbucket import Bitbucket
 from mfu_operator.adapters.forges.gitea import Gitea
 from mfu_operator.adapters.forges.github import GitHub
 from mfu_operator.adapters.forges.gitlab import GitLab
 from mfu_operator.adapters.forges.http import DIRECT, Web
 from mfu_operator.adapters.forges.kinds import kind_of
+from mfu_operator.adapters.forges.other import OtherHost
 from mfu_operator.errors import Retry
 from mfu_operator.model.baseline import ForgeKind
 from mfu_operator.ports import Credentials, Forge
@@ -17,7 +19,10 @@ _MADE: dict[ForgeKind, Callable[[Address, Credentials, Web], Forge]] = {
     ForgeKind.GITHUB: GitHub,
     ForgeKind.GITLAB: GitLab,
     ForgeKind.GITEA: Gitea,
+    ForgeKind.FORGEJO: Gitea,
     ForgeKind.BITBUCKET: Bitbucket,
+    ForgeKind.AZURE_DEVOPS: AzureDevOps,
+    ForgeKind.OTHER: OtherHost,
 }
 
 

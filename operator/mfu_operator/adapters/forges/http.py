@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import wraps
 from json import loads
 from typing import Any, ParamSpec, TypeVar
@@ -10,6 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 import httpx
 
 from mfu_operator.adapters.egress import ANYWHERE, Egress
+from mfu_operator.adapters.forges.limits import Limits, is_limited
 from mfu_operator.adapters.guarded_http import AnswerTooLarge, client, content
 from mfu_operator.errors import Retry, Stall
 
@@ -31,21 +32,30 @@ _MOST_SAID = 200
 PAGES = 20
 """Pages of a list that are read at most."""
 
+SMALLEST_PAGE = 10
+"""No server's pages are smaller, so that a first one with fewer items is the last: most lists are short."""
+
 LISTING_DEADLINE_S = 80.0
 """For the pages of one list together; none is asked for after it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Web:
-    """Where the operator may go, and how long one request may take; `transport` is for tests."""
+    """Where the operator may go, and how long one request may take; `transport` is for tests. `limits` says until when
+    a forge wants no request."""
 
     egress: Egress = ANYWHERE
     transport: httpx.BaseTransport | None = None
     deadline_s: float = DEADLINE_S
+    limits: Limits = field(default_factory=Limits)
 
 
 DIRECT = Web()
 """To anywhere, by the system's own network."""
+
+
+MOST_HOPS = 3
+"""Redirects of one request that are followed: a repository that was renamed, and its owner too."""
 
 
 class Refused(Exception):
@@ -87,15 +97,18 @@ class Api:
         return self._ask(method, path, json=body)
 
     def pages(self, path: str, params: Mapping[str, str | int], size: int) -> Iterator[Any]:
-        """The items of a list, page by page, until one is not full."""
+        """The items of a list, page by page, until one is empty or smaller than the first: a server may give fewer
+        items a page than it is asked for."""
         ends_s = time.monotonic() + LISTING_DEADLINE_S
+        full = size
         for page in range(1, PAGES + 1):
             if time.monotonic() > ends_s:
                 told = f"{self._name} at {self._base} did not list {path} within {LISTING_DEADLINE_S:g} s."
                 raise Retry("ForgeUnreachable", told)
             items: Sequence[Any] = self.get(path, {**params, "page": page}) or ()
             yield from items
-            if len(items) < size:
+            full = min(size, len(items)) if page == 1 else full
+            if not items or len(items) < full or (page == 1 and len(items) < SMALLEST_PAGE):
                 return
 
     def missing(self, what: str) -> Retry:
@@ -115,12 +128,16 @@ class Api:
     ) -> Any:
         egress, transport, deadline_s = self._web.egress, self._web.transport, self._web.deadline_s
         url = f"{self._base}/{path}".rstrip("/")
+        self._web.limits.require(self._name, self._base, self._headers)
         try:
-            with (
-                client(self._base, egress, self._headers, deadline_s, proxied=True, transport=transport) as http,
-                http.stream(method, url, params=params, json=json) as response,
-            ):
-                body = content(response, LARGEST_ANSWER)
+            with client(self._base, egress, self._headers, deadline_s, proxied=True, transport=transport) as http:
+                for _ in range(MOST_HOPS + 1):
+                    with http.stream(method, url, params=params, json=json) as response:
+                        body = content(response, LARGEST_ANSWER)
+                    moved = _moved_within(response, self._base)
+                    if moved is None:
+                        break
+                    url, params = moved, None if httpx.URL(moved).query else params
         except AnswerTooLarge as error:
             raise Retry("ForgeUnreachable", f"{self._name} at {self._base}: {error}.") from None
         except httpx.TimeoutException:
@@ -131,6 +148,7 @@ class Api:
             raise Retry(
                 "ForgeUnreachable", f"{self._name} at {self._base} does not answer: {type(error).__name__}."
             ) from None
+        self._web.limits.note(self._base, self._headers, response, _said(body))
         return self._read(method, path, response, body)
 
     def _read(self, method: str, path: str, response: httpx.Response, body: bytes) -> Any:
@@ -147,10 +165,9 @@ class Api:
 
     def _raise(self, method: str, path: str, response: httpx.Response, said: str) -> None:
         status = response.status_code
-        if status == 429 or (status == 403 and _limited(response)):
-            wait = response.headers.get("retry-after", "")
-            raise Retry("ForgeRateLimited", f"{self._name} limits our requests{f' for {wait} s' if wait else ''}.")
-        if status in (401, 403, 404):
+        if is_limited(response, said):
+            self._web.limits.require(self._name, self._base, self._headers)
+        if status in (203, 401, 403, 404):
             raise Retry(
                 "ForgeAccessDenied",
                 f"{self._name} refused {path} ({status}): {said}. Check the Secret in "
@@ -199,8 +216,16 @@ def refused(name: str, error: Refused) -> Stall:
     return Stall("ForgeRefused", f"{name} refused the pull request ({error.status}): {error.said}.")
 
 
-def _limited(response: httpx.Response) -> bool:
-    return response.headers.get("x-ratelimit-remaining") == "0" or "retry-after" in response.headers
+def _moved_within(response: httpx.Response, base: str) -> str | None:
+    """Where a repository was renamed to, on the same origin: the token goes nowhere else. None where it was not."""
+    if response.status_code not in (301, 307, 308):
+        return None
+    try:
+        there, here = response.request.url.join(response.headers.get("location", "")), httpx.URL(base)
+    except httpx.InvalidURL:
+        return None
+    same = (there.scheme, there.host, there.port) == (here.scheme, here.host, here.port)
+    return str(there) if same and not there.userinfo else None
 
 
 def _said(answer: bytes) -> str:

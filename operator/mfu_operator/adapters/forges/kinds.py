@@ -10,6 +10,7 @@ _HOSTS = {
     "bitbucket.org": ForgeKind.BITBUCKET,
     "codeberg.org": ForgeKind.GITEA,
     "gitea.com": ForgeKind.GITEA,
+    "dev.azure.com": ForgeKind.AZURE_DEVOPS,
 }
 
 
@@ -23,6 +24,8 @@ def kind_of(declared: ForgeKind | None, where: Address) -> ForgeKind:
     if known is None:
         kinds = ", ".join(ForgeKind)
         raise Stall(
-            "ForgeUnknown", f"{where.host} is no public forge: set spec.remediation.forge.kind to one of {kinds}."
+            "ForgeUnknown",
+            f"{where.host} is no public forge: set spec.remediation.forge.kind to one of {kinds}; with Other the "
+            "branch is pushed and a person opens the pull request.",
         )
     return known

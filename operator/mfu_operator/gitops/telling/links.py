@@ -12,12 +12,15 @@ _HOSTS = {
     "bitbucket.org": ForgeKind.BITBUCKET,
     "codeberg.org": ForgeKind.GITEA,
     "gitea.com": ForgeKind.GITEA,
+    "dev.azure.com": ForgeKind.AZURE_DEVOPS,
 }
 _COMMITS = {ForgeKind.GITLAB: "-/commit", ForgeKind.BITBUCKET: "commits"}
 _REQUESTS = {
     ForgeKind.GITHUB: "pull",
     ForgeKind.GITLAB: "-/merge_requests",
     ForgeKind.GITEA: "pulls",
+    ForgeKind.FORGEJO: "pulls",
+    ForgeKind.AZURE_DEVOPS: "pullrequest",
     ForgeKind.BITBUCKET: "pull-requests",
 }
 _BROUGHT = (
@@ -56,9 +59,9 @@ def kind_of(repository: str, kind: ForgeKind | None) -> ForgeKind | None:
 
 def commit_link(page_address: str | None, kind: ForgeKind | None, sha: str) -> str | None:
     """The commit's page; None where the host is of no known kind."""
-    if page_address is None or kind is None or not re.fullmatch(r"[0-9a-f]{7,64}", sha):
+    if page_address is None or kind in (None, ForgeKind.OTHER) or not re.fullmatch(r"[0-9a-f]{7,64}", sha):
         return None
-    return f"{page_address}/{_COMMITS.get(kind, 'commit')}/{sha}"
+    return f"{page_address}/{_COMMITS.get(kind or ForgeKind.OTHER, 'commit')}/{sha}"
 
 
 def brought_by(commit: Commit) -> int | None:
