@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from mfu_operator.errors import Unreadable
+from mfu_operator.profiling.nsys import NO_STEP
 from mfu_operator.trace import answer
 from mfu_operator.trace import termination_message as compact
 from mfu_operator.trace.analyze import answer_of, mean_account, read_any
@@ -70,7 +71,9 @@ def analyze_command(
                 before, unread_before = read_any(_readable(stack, baseline), step_range, max_events)
                 printed = _printed(answer_of(now, before, (*unread, *unread_before)), output)
     except Unreadable as error:
-        _leave(termination_message, compact.encode_failure(error.reason, error.message + _last_words(recorder_log)))
+        words = _last_words(recorder_log)
+        told = _no_step_seen() if NO_STEP in words else error
+        _leave(termination_message, compact.encode_failure(told.reason, told.message + words))
         click.echo(f"kubectl-mfu: {' '.join(error.message.split())}", err=True)
         sys.exit(UNREADABLE)
     if termination_message is not None:
@@ -92,6 +95,14 @@ def _printed(found: answer.Answer, output: str) -> str:
     from mfu_operator.cli import render  # rich takes as long to import as a small trace to analyse
 
     return render.answer_text(found)
+
+
+def _no_step_seen() -> Unreadable:
+    return Unreadable(
+        "NoStepSeen",
+        "the copy came to no step that could be recorded, and was ended early: does its script import mfu_probe and "
+        "step?",
+    )
 
 
 def _last_words(recorder_log: Path | None) -> str:

@@ -24,11 +24,20 @@ def copy_tools() -> list[str]:
     return ["/bin/sh", "-c", script]
 
 
-def record(command: Sequence[str]) -> list[str]:
+NO_STEP = "mfu-operator: no step was seen"
+"""What ends the log of a copy that was ended because it never came to the steps to record."""
+
+LOOK_EVERY_S = 5
+PATIENCE_SHARE = 2 / 3
+"""Of the deadline: a copy that has not come to its steps by then holds devices for nothing."""
+
+
+def record(command: Sequence[str], deadline_s: float) -> list[str]:
     """The workload's command under nsys, until the capture window has closed.
 
-    nsys starts recording when the probe opens its NVTX range `mfu_capture` and ends the copy when it closes. A failure
-    of the copy must not keep the next container from saying what it was, so the exit status goes to a file.
+    nsys starts recording when the probe opens its NVTX range `mfu_capture`, from when on there is a report in the
+    temporary folder, and ends the copy when it closes. A copy without a report is ended early. A failure of the copy
+    must not keep the next container from saying what it was, so the exit status goes to a file.
     """
     nsys = [
         f"{SHARED}/target-linux-x64/nsys",
@@ -44,7 +53,16 @@ def record(command: Sequence[str]) -> list[str]:
         f"--output={TRACE}",
         *command,
     ]
-    script = f"{shlex.join(nsys)} >{LOG} 2>&1; echo $? >{EXIT_STATUS}; tail -c {LOG_TAIL_BYTES} {LOG}"
+    looks = max(1, int(deadline_s * PATIENCE_SHARE / LOOK_EVERY_S))
+    watch = (
+        f'i=0; while kill -0 $run 2>/dev/null; do set -- {SHARED}/tmp/nsys-report-*; [ -e "$1" ] && exit; '  # noqa: S108  # a folder of the pod's own
+        f"[ $i -ge {looks} ] && {{ echo '{NO_STEP}' >>{LOG}; kill $run; sleep {LOOK_EVERY_S}; kill -9 $run; exit; }}; "
+        f"i=$((i+1)); sleep {LOOK_EVERY_S}; done"
+    )
+    script = (
+        f"{shlex.join(nsys)} >{LOG} 2>&1 & run=$!; ({watch}) 2>/dev/null & "
+        f"wait $run; echo $? >{EXIT_STATUS}; tail -c {LOG_TAIL_BYTES} {LOG}"
+    )
     return [f"{SHARED}/busybox", "sh", "-c", script]
 
 

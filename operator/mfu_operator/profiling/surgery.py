@@ -108,7 +108,11 @@ def _recorded(training: Spec, profiling: Profiling) -> Spec:
     copy = {key: value for key, value in training.items() if key not in (*TRAINING_ONLY, "args", "restartPolicy")}
     kept = [variable for variable in training.get("env", []) if variable["name"] not in environment]
     added = [{"name": name, "value": value} for name, value in environment.items()]
-    return copy | {"command": nsys.record(command), "env": kept + added, "volumeMounts": _with_shared(training)}
+    return copy | {
+        "command": nsys.record(command, profiling.deadline_s),
+        "env": kept + added,
+        "volumeMounts": _with_shared(training),
+    }
 
 
 def _sidecar(container: Spec) -> Spec:

@@ -27,6 +27,9 @@ RUNNING = "Running"
 OVERLAPS = "JobOverlapsChange"
 """Why an account of the healthy job was not taken although its Job succeeded."""
 
+NO_STEP_SEEN = "NoStepSeen"
+"""Why a copy was ended early."""
+
 CLOCKS_APART_S = 60.0
 """The API server's clock stamps a Job, ours says when it was asked for: a Job older than this was there before."""
 
@@ -232,8 +235,11 @@ def retry_due(world: World, profile: ProfileFact) -> bool:
 
 
 def exhausted(profile: ProfileFact) -> bool:
-    """Whether all attempts were made under the spec and the image in force."""
-    return profile.attempt - profile.earlier_attempts >= ATTEMPTS
+    """Whether all attempts were made under the spec and the image in force. A copy that came to no step would come to
+    none again."""
+    attempts = profile.attempt - profile.earlier_attempts
+    hopeless = profile.failure is not None and profile.failure[0] == NO_STEP_SEEN
+    return attempts >= ATTEMPTS or (hopeless and attempts > 0)
 
 
 def _why_failed(world: World, job: ProfilingJob) -> tuple[str, str]:

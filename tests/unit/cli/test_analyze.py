@@ -9,6 +9,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from mfu_operator.cli.analyze import analyze_command
+from mfu_operator.errors import Unreadable
+from mfu_operator.profiling.nsys import NO_STEP
 from mfu_operator.trace import termination_message as compact
 from tests.support.synthetic.host_loop import HostLoop
 
@@ -110,6 +112,16 @@ def test_the_workloads_last_words_travel_without_its_secrets(tmp_path: Path) -> 
     run("--termination-message", message, "--recorder-log", log, tmp_path / "absent.sqlite")
     assert "CUDA out of memory" in message.read_text()
     assert "hunter2" not in message.read_text()
+
+
+def test_a_copy_that_was_ended_early_says_that_it_came_to_no_step(tmp_path: Path) -> None:
+    message, log = tmp_path / "termination-log", tmp_path / "log"
+    log.write_text(f"connecting to redis\n{NO_STEP}\n")
+    run("--termination-message", message, "--recorder-log", log, tmp_path / "absent.sqlite")
+    with pytest.raises(Unreadable) as raised:
+        compact.decode(message.read_text())
+    assert raised.value.reason == "NoStepSeen"
+    assert "connecting to redis" in raised.value.message
 
 
 def test_wrong_usage_is_code_2() -> None:

@@ -125,3 +125,16 @@ def test_a_hopeless_template_is_retried_when_the_spec_changes(stage: Stage) -> N
     stage.tick()
     assert stage.condition("Stalled") is None
     assert len(stage.cluster.jobs) == 1
+
+
+def test_a_copy_that_came_to_no_step_is_not_tried_again(stage: Stage) -> None:
+    stage.settle()
+    stage.slow_down()
+    stage.ticks(2)
+    stage.cluster.becomes(
+        stage.job, phase=JobPhase.FAILED, result=compact.encode_failure("NoStepSeen", "the copy came to no step")
+    )
+    stage.tick()
+    assert stage.holding("ProfilingFailed").reason == "NoStepSeen"
+    stage.tick(86_400)
+    assert stage.job == f"mfu-{stage.incident.id}-a1"

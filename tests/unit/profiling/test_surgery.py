@@ -294,7 +294,7 @@ def test_whatever_a_command_says_arrives_as_it_was_written(words: list[str], tmp
     nsys_there.parent.mkdir()
     nsys_there.write_text('#!/bin/sh\nprintf "%s\\0" "$@"\n')
     nsys_there.chmod(0o755)
-    script = nsys.record(["program", *words])[-1].replace("/mfu/", f"{folder}/")
+    script = nsys.record(["program", *words], 900.0)[-1].replace("/mfu/", f"{folder}/")
     subprocess.run(["sh", "-c", script], check=True, capture_output=True)
     told = (folder / "out" / "log").read_bytes().decode().split("\0")[:-1]
     assert told[told.index("program") + 1 :] == words
@@ -302,8 +302,32 @@ def test_whatever_a_command_says_arrives_as_it_was_written(words: list[str], tmp
 
 def test_the_copys_own_failure_lets_the_analysis_say_what_it_was(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
-    script = nsys.record(["false"])[-1].replace("/mfu/", f"{tmp_path}/")
+    script = nsys.record(["false"], 900.0)[-1].replace("/mfu/", f"{tmp_path}/")
     done = subprocess.run(["sh", "-c", script], check=False, capture_output=True, text=True)
     assert done.returncode == 0
     assert (tmp_path / "out" / "exit-status").read_text() == "127\n"
     assert "not found" in done.stdout
+
+
+def in_a_shell(folder: Path, program: str, deadline_s: float) -> subprocess.CompletedProcess[str]:
+    """The shell line of a copy, run by a real shell with a program in nsys' place."""
+    (folder / "out").mkdir()
+    (folder / "tmp").mkdir()
+    there = folder / "target-linux-x64" / "nsys"
+    there.parent.mkdir()
+    there.write_text(f"#!/bin/sh\n{program}\n")
+    there.chmod(0o755)
+    script = nsys.record(["program"], deadline_s)[-1].replace("/mfu/", f"{folder}/").replace("sleep 5", "sleep 0.1")
+    return subprocess.run(["sh", "-c", script], check=False, capture_output=True, text=True, timeout=20)
+
+
+def test_a_copy_that_comes_to_no_step_is_ended_early_and_says_so(tmp_path: Path) -> None:
+    done = in_a_shell(tmp_path, "exec sleep 30", 15.0)
+    assert nsys.NO_STEP in done.stdout
+    assert (tmp_path / "out" / "exit-status").read_text() == "143\n"
+
+
+def test_a_copy_that_records_is_left_alone_for_as_long_as_it_takes(tmp_path: Path) -> None:
+    done = in_a_shell(tmp_path, f"touch {tmp_path}/tmp/nsys-report-1.qdstrm; sleep 1; exit 0", 7.5)
+    assert nsys.NO_STEP not in done.stdout
+    assert (tmp_path / "out" / "exit-status").read_text() == "0\n"
