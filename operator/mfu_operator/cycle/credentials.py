@@ -27,7 +27,8 @@ def forge_credentials(adapters: Adapters, world: World, source: Source) -> Crede
     kept, or the token that is given for an App's key in it. None where no Secret is referred to."""
     remediation = world.spec.remediation
     found = credentials_of(adapters.cluster, world.identity.namespace, remediation.secret, FORGE)
-    return adapters.exchange(remediation.forge, source.repository, remediation.forge_address, found)
+    given = adapters.exchange(remediation.forge, source.repository, remediation.forge_address, found)
+    return given if given is None or found is None else replace(given, signing_key=found.signing_key)
 
 
 def credentials_of(cluster: Cluster, namespace: str, secret: SecretRef | None, use: SecretUse) -> Credentials | None:
@@ -42,8 +43,10 @@ def credentials_of(cluster: Cluster, namespace: str, secret: SecretRef | None, u
     data = cluster.secret(namespace, secret.name, use)
     bound = (_bound(namespace, secret, data),)
     password = data.get("token") or data.get("password")
+    signing = data.get("sshSigningKey") or None
     if password:
-        return Credentials((data.get("username") or "").strip() or None, password.strip(), bound=bound)
+        user = (data.get("username") or "").strip() or None
+        return Credentials(user, password.strip(), signing_key=signing, bound=bound)
     app_id, private_key = data.get("githubAppID", "").strip(), data.get("githubAppPrivateKey", "").strip()
     if not app_id or not private_key:
         raise Stall("CredentialsMissing", f"Secret {namespace}/{secret.name} has none of what is read: {use.wanted}")
@@ -54,7 +57,7 @@ def credentials_of(cluster: Cluster, namespace: str, secret: SecretRef | None, u
             f"githubAppID and githubAppInstallationID of Secret {namespace}/{secret.name} are numbers: write the App's "
             "and the installation's, which GitHub shows",
         )
-    return Credentials(bound=bound, app=AppKey(app_id, private_key, installation))
+    return Credentials(signing_key=signing, bound=bound, app=AppKey(app_id, private_key, installation))
 
 
 def source_credentials(cluster: Cluster, namespace: str, source: MetricsSource) -> Credentials | None:

@@ -11,6 +11,7 @@ import git
 
 from mfu_operator.adapters.git.clone import Clone
 from mfu_operator.adapters.git.protocol import Answer, Identity, Request
+from mfu_operator.adapters.git.signing import signed
 from mfu_operator.errors import AskPerson, MfuError
 from mfu_operator.gitops.propose import BRANCH_PREFIX
 from mfu_operator.model.proposal import Edit, Proposal, ProposalKind
@@ -171,8 +172,21 @@ def _push(clone: Clone, proposal: Proposal) -> str:
 
 
 def _commit(clone: Clone, proposal: Proposal, base: git.Commit) -> str:
-    """The proposal's commit on a commit of the base branch: its sha depends on nothing but these two."""
+    """The proposal's commit on a commit of the base branch: its sha depends on nothing but these two and the key that
+    signs it."""
+    sha = _unsigned(clone, proposal, base)
+    return sha if clone.signing_key is None else _signed(clone, sha, clone.signing_key)
+
+
+def _unsigned(clone: Clone, proposal: Proposal, base: git.Commit) -> str:
     return _commit_tree(clone, base, _tree(clone, proposal, base), proposal.commit_message, base.hexsha)
+
+
+def _signed(clone: Clone, sha: str, key: str) -> str:
+    stored = clone.repo.git.cat_file("commit", sha, strip_newline_in_stdout=False, stdout_as_string=False)
+    file = Path(clone.repo.git_dir) / "mfu-signed"
+    file.write_bytes(signed(stored, key))
+    return str(clone.repo.git.hash_object("-t", "commit", "-w", str(file)))
 
 
 def _commit_tree(clone: Clone, base: git.Commit, tree: str, message: str, parent: str | None = None) -> str:
@@ -207,6 +221,7 @@ def _is_proposed(clone: Clone, proposal: Proposal, existing: git.Commit) -> bool
     if len(existing.parents) != 1 or not clone.repo.is_ancestor(existing.parents[0], clone.head):
         return False
     try:
-        return _commit(clone, proposal, existing.parents[0]) == existing.hexsha
+        parent = existing.parents[0]
+        return existing.hexsha in (_unsigned(clone, proposal, parent), _commit(clone, proposal, parent))
     except MfuError:
         return False

@@ -22,6 +22,7 @@ class Clone:
     def __init__(self, request: Request) -> None:
         self.source = request.source
         self.identity = request.identity
+        self.signing_key = request.signing_key
         _check_git()
         self.repo = git.Repo(_cloned(request))
         self.head = self.repo.head.commit

@@ -1,6 +1,6 @@
 """What the operator and its short-lived Git process say to each other, as JSON on standard input and output."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 import msgspec
@@ -34,7 +34,8 @@ class Identity:
 @dataclass(frozen=True, slots=True)
 class Request:
     """One piece of work. `url` holds no credentials; `folder` is empty and removed by the caller; `others` are the
-    addresses of more repositories that may be fetched; `branch` is one to remove and the commit that it must be at."""
+    addresses of more repositories that may be fetched; `branch` is one to remove and the commit that it must be at;
+    `signing_key` signs the proposal's commit."""
 
     action: Action
     url: str
@@ -45,6 +46,7 @@ class Request:
     others: tuple[str, ...] = ()
     proposal: Proposal | None = None
     branch: tuple[str, str] | None = None
+    signing_key: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

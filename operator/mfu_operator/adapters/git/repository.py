@@ -109,7 +109,8 @@ class GitRepository:
             addresses |= self._others(question.source, url, credentials)
         with tempfile.TemporaryDirectory(prefix="mfu-git-") as folder:
             others = tuple(address for address in addresses if address != url)
-            request = Request(action, url, folder, source, self._identity, question, others, proposal, branch)
+            request = Request(action, url, folder, source, self._identity, question, others, proposal, branch,
+                              credentials.signing_key if credentials is not None else None)  # fmt: skip
             env = environment(url, credentials, folder, self._transports, addresses)
             answer = self._run(request, env, ends_s - time.monotonic())
         if answer.failure is not None:
