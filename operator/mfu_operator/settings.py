@@ -40,6 +40,8 @@ class Settings:
     priority_class: str | None = None
     priority_classes: tuple[str, ...] = ()
     profiling_permits: Mapping[str, frozenset[Privilege]] = field(default_factory=dict)
+    captures_per_day: int | None = None
+    copy_gpu_minutes_per_day: int | None = None
     sweep_interval_s: float = 30.0
     reconcile_interval_s: float = 15.0
     listen_address: str = "0.0.0.0"  # noqa: S104 - in a pod: the kubelet and Prometheus come from elsewhere
@@ -78,6 +80,8 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         priority_class=env.get("MFU_PRIORITY_CLASS") or None,
         priority_classes=_list(env, "MFU_PROFILING_PRIORITY_CLASSES"),
         profiling_permits=_permits(env, "MFU_PROFILING_PERMITS"),
+        captures_per_day=_limit(env, "MFU_CAPTURES_PER_DAY"),
+        copy_gpu_minutes_per_day=_limit(env, "MFU_COPY_GPU_MINUTES_PER_DAY"),
         sweep_interval_s=_positive(env, "MFU_SWEEP_INTERVAL", defaults.sweep_interval_s),
         reconcile_interval_s=_positive(env, "MFU_RECONCILE_INTERVAL", defaults.reconcile_interval_s),
         listen_address=env.get("MFU_LISTEN_ADDRESS") or defaults.listen_address,
@@ -148,6 +152,14 @@ def _positive(env: Mapping[str, str], name: str, default: float) -> float:
     if not 0 < value < math.inf:
         raise Stall("InvalidSetting", f"{name}={text!r}: write a number above zero, for example {name}={default:g}")
     return value
+
+
+def _limit(env: Mapping[str, str], name: str) -> int | None:
+    """A whole number of at least 0; None where it is absent."""
+    text = env.get(name) or None
+    if text is not None and not (text.isdecimal() and len(text) < 10):
+        raise Stall("InvalidSetting", f"{name}={text!r}: write a whole number, or remove it for no limit")
+    return None if text is None else int(text)
 
 
 def _pairs(env: Mapping[str, str], name: str) -> Mapping[str, str]:

@@ -137,3 +137,10 @@ def test_a_setting_of_where_the_operator_may_go_is_checked(name: str, text: str)
         from_environment({name: text})
     assert raised.value.reason == "InvalidSetting"
     assert name in raised.value.message
+
+
+def test_a_budget_of_the_fleet_is_a_whole_number_or_none() -> None:
+    assert from_environment({"MFU_CAPTURES_PER_DAY": ""}).captures_per_day is None
+    assert from_environment({"MFU_COPY_GPU_MINUTES_PER_DAY": "600"}).copy_gpu_minutes_per_day == 600
+    with pytest.raises(Stall, match="MFU_CAPTURES_PER_DAY"):
+        from_environment({"MFU_CAPTURES_PER_DAY": "many"})

@@ -50,6 +50,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- .Values.priorityClass.name | default (ternary (printf "%s-profiling" (include "mfu.clusterName" .)) "" .Values.priorityClass.create) }}
 {{- end }}
 
+{{- /* A whole number, never in powers of ten; empty where there is none. */}}
+{{- define "mfu.limit" -}}
+{{- if ne (toString .) "" }}{{ int64 . }}{{ end -}}
+{{- end }}
+
 {{/* A map as key=value pairs separated by commas, as the operator's settings have it. */}}
 {{- define "mfu.pairs" -}}
 {{- $pairs := list -}}

@@ -14,6 +14,7 @@ from mfu_operator.api.section import Section
 from mfu_operator.model.baseline import (
     ApplicationRef,
     BaselineSpec,
+    Budget,
     Comparable,
     Detection,
     ForgeKind,
@@ -258,7 +259,12 @@ def _profiling(section: Section) -> Profiling:
         ranks=_ranks(section),
         capture_secret=_secret(section.section("capture")),
         queue=section.text("queue"),
+        budget=_budget(section.section("budget")),
     )
+
+
+def _budget(section: Section) -> Budget:
+    return Budget(section.count("capturesPerDay"), section.tally("copyGpuMinutesPerDay"))
 
 
 def _ranks(section: Section) -> int | None:

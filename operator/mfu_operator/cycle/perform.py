@@ -5,6 +5,7 @@ from dataclasses import replace
 from mfu_operator.cycle.adapters import Adapters
 from mfu_operator.cycle.credentials import forge_credentials, forge_of
 from mfu_operator.cycle.following import note, withdraw
+from mfu_operator.cycle.profiling_slots import ProfilingSlot
 from mfu_operator.errors import AskPerson
 from mfu_operator.gitops.message import trailers
 from mfu_operator.model.proposal import Proposal, PullRequest, PullRequestState
@@ -13,6 +14,7 @@ from mfu_operator.ports import (
     Forge,
     Repository,
 )
+from mfu_operator.profiling.plan.training import accelerators
 from mfu_operator.reconcile.effects import (
     Effect,
     EnsureJob,
@@ -45,6 +47,7 @@ def perform(adapters: Adapters, world: World, effect: Effect) -> Outcome:
         case EnsureJob():
             if effect.subject is Subject.BASELINE:
                 adapters.slots.admit(f"{world.identity.namespace}/{effect.profile.job}", world.now_s)
+            _charge(adapters, world, effect)
             adapters.cluster.ensure_job(effect.manifest)
             adapters.sweep.gate(world.identity.uid, Gate.PROFILING, world.now_s)
             return JobEnsured()
@@ -60,6 +63,15 @@ def perform(adapters: Adapters, world: World, effect: Effect) -> Outcome:
             return withdraw(adapters, world, effect)
         case Note():
             return note(adapters, world, effect)
+
+
+def _charge(adapters: Adapters, world: World, effect: EnsureJob) -> None:
+    """Count the Job against the budgets, a copy with the accelerators of its largest container."""
+    profiling = world.spec.profiling
+    pod = effect.manifest["spec"]["template"]["spec"]
+    gpus = max((accelerators(each) for each in (*pod.get("initContainers", ()), *pod["containers"])), default=0)
+    stay = ProfilingSlot(world.identity.uid, None, world.now_s, world.now_s + profiling.deadline_s)
+    adapters.slots.charge(f"{world.identity.namespace}/{effect.profile.job}", stay, gpus, profiling.budget)
 
 
 def _ensure_pull_request(

@@ -144,12 +144,22 @@ CAPTURE_SECRET = "mfu-capture"  # noqa: S105 - a Secret's name
 
 
 @dataclass(frozen=True, slots=True)
+class Budget:
+    """What profiling may cost in any 24 hours. captures: Jobs of either way; gpu_minutes: accelerators that copies ask
+    for, times how long they have them. None: without a limit."""
+
+    captures: int | None = None
+    gpu_minutes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Profiling:
     """How the profiling Job records the workload: in the running job where that is instrumented, else in a copy.
 
     `ranks` is how many ranks of the running job are asked (None: all up to 64, beyond that one per node),
     `capture_secret` holds the capture API's token (None: the Secret mfu-capture), `queue` is the queue that admits the
-    Job where the run's own is not to (None: the run's). `image` overrides the operator's profiler image.
+    Job where the run's own is not to (None: the run's). `budget` bounds what this baseline may cost. `image`
+    overrides the operator's profiler image.
 
     `warmup_steps`, `command`, `env` and `writable_volumes` are a copy's: `command` replaces the container's own where
     its image hides it, `writable_volumes` are mounted as the run mounts them, every other one read-only.
@@ -167,6 +177,7 @@ class Profiling:
     ranks: int | None = None
     capture_secret: SecretRef | None = None
     queue: str | None = None
+    budget: Budget = Budget()
 
 
 class RemediationMode(StrEnum):

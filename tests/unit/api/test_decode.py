@@ -10,6 +10,7 @@ from mfu_operator.errors import Stall
 from mfu_operator.model.baseline import (
     ApplicationRef,
     BaselineSpec,
+    Budget,
     Comparable,
     Detection,
     ForgeKind,
@@ -265,3 +266,9 @@ def test_runs_that_labels_follow_have_no_name_of_their_own() -> None:
 def test_a_workload_is_named_or_selected_by_labels_that_a_pod_can_have(workload: dict[str, Any]) -> None:
     with pytest.raises(Stall, match=r"spec\.workload"):
         decode.spec(body(workload={"apiVersion": "batch/v1", "kind": "Job", **workload}))
+
+
+def test_a_budget_is_of_captures_and_of_gpu_minutes() -> None:
+    found = decode.spec(body(profiling={"budget": {"capturesPerDay": 4, "copyGpuMinutesPerDay": 0}}))
+    assert found.profiling.budget == Budget(4, 0)
+    assert decode.spec(body()).profiling.budget == Budget()
