@@ -201,6 +201,15 @@ def test_the_request_says_that_training_recovered_after_the_merge(proposed: Stag
     assert proposed.status.history[0].proposal is not None and proposed.status.history[0].proposal.noted is not None
 
 
+@pytest.mark.parametrize("mode", [RemediationMode.OFF, RemediationMode.DRY_RUN])
+def test_in_another_mode_nothing_is_said_on_a_request(proposed: Stage, mode: RemediationMode) -> None:
+    proposed.edit(lambda spec: replace(spec, remediation=replace(spec.remediation, mode=mode)))
+    proposed.merge()
+    proposed.ticks(5)
+    assert proposed.status.history[0].recovery is not None
+    assert proposed.forge.notes == {}
+
+
 def test_a_merge_that_did_not_help_exonerates_the_commit_on_the_request_and_asks_for_the_next(
     proposed: Stage,
 ) -> None:

@@ -31,8 +31,14 @@ def outstanding(spec: BaselineSpec, status: Status) -> bool:
     """Whether anything is to be done to a pull request beside hearing the answer to it."""
     if spec.remediation.secret is None:
         return False
-    waiting = any(_untold(each) for each in incidents(status))
+    waiting = _may_tell(spec) and any(_untold(each) for each in incidents(status))
     return waiting or any(True for _ in _unwanted(spec, status))
+
+
+def _may_tell(spec: BaselineSpec) -> bool:
+    """Whether the operator may say anything on a pull request: in the other modes it touches nothing, but for what it
+    takes back."""
+    return spec.remediation.secret is not None and spec.remediation.mode is RemediationMode.PULL_REQUEST
 
 
 def _untold(incident: Incident) -> bool:
@@ -61,7 +67,7 @@ def tell(world: World) -> Step | None:
     """Have the operator's comment say whom the pull request is about and what became of each, where that is more than
     its description says. Of several baselines the first by name writes it."""
     source = seen(world.source)
-    if source is None or world.sharers is None or world.spec.remediation.secret is None:
+    if source is None or world.sharers is None or not _may_tell(world.spec):
         return None
     own = f"{world.identity.namespace}/{world.identity.name}"
     every = (*shares(world.status, own), *world.sharers)
