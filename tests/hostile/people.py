@@ -23,9 +23,15 @@ SPEC: Mapping[str, Any] = {
     "comparable": {"model": "gpt-small"},
     "baseline": {"values": {"mfu": 0.46}},
 }
+FREEZE = [{"days": ["Sat", "Sun"], "reason": "weekend"}]
 EVERYTHING: Mapping[str, Any] = {
     "profiling": {"command": ["python", "train.py"], "env": {"A": "b"}},
-    "remediation": {"mode": "PullRequest", "forge": {"secretRef": {"name": "forge"}}, "application": APPLICATION},
+    "remediation": {
+        "mode": "PullRequest",
+        "forge": {"secretRef": {"name": "forge"}},
+        "application": APPLICATION,
+        "freeze": FREEZE,
+    },
     "metrics": {"prometheus": {**PROMETHEUS, "secretRef": {"name": "mimir"}}},
 }
 

@@ -106,6 +106,8 @@ def test_what_was_written_by_somebody_who_may_stays_when_others_write_beside_it(
         ({"profiling": {"command": ["id"]}}, "the verb customize"),
         ({"profiling": {"env": None}}, "the verb customize"),
         ({"remediation": {"path": "elsewhere"}}, "the verb propose"),
+        ({"remediation": {"coolDown": "1m"}}, "the verb propose"),
+        ({"remediation": {"freeze": None}}, "the verb propose"),
         ({"remediation": {"application": {"name": "others"}}}, "the verb propose"),
         ({"metrics": {"prometheus": {"address": "https://evil.example"}}}, "the verb use on Secret mimir"),
         ({"remediation": {"forge": {"address": "https://evil.example"}}}, "the verb propose"),
@@ -115,6 +117,16 @@ def test_what_a_guarded_field_acts_on_is_not_changed_without_the_verb(
     plane: ControlPlane, change: Mapping[str, Any], verb: str
 ) -> None:
     assert verb in Person(plane, AUTHOR, TEAM).changes("rich", {"spec": change})
+
+
+@pytest.mark.parametrize("value", ["go on", '{"incident": "i", "reason": "go on"}'])
+def test_a_pull_request_is_approved_by_somebody_who_may_propose_it(plane: ControlPlane, value: str) -> None:
+    approved = {"metadata": {"annotations": {"mfu-operator.io/approve": value}}}
+    assert "approve needs the verb propose" in Person(plane, AUTHOR, TEAM).changes("rich", approved)
+    assert Person(plane, LEAD, TEAM).changes("rich", approved) == ""
+    assert Person(plane, AUTHOR, TEAM).changes("plain", approved) == "", "it proposes nothing"
+    rejected = {"metadata": {"annotations": {"mfu-operator.io/reject": value}}}
+    assert Person(plane, AUTHOR, TEAM).changes("rich", rejected) == ""
 
 
 def test_an_object_is_not_declared_seen_by_somebody_who_may_not_write_it(plane: ControlPlane) -> None:
