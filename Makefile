@@ -6,7 +6,7 @@ INSTALLED := $(VENV)/.installed
 export PYTHONPATH := $(CURDIR)/operator:$(CURDIR)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-down test fmt lint unit faults soak e2e e2e-torch generate lock clean cluster-up cluster-down accuracy accuracy-real page bench bench-fleet damage detection-figures mutation bench-ranks
+.PHONY: help demo demo-down test fmt lint unit faults soak e2e e2e-torch generate lock clean cluster-up cluster-down accuracy accuracy-real page bench bench-fleet damage detection-figures mutation bench-history bench-ranks
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -104,6 +104,9 @@ bench: $(INSTALLED) ## Trace analysis, timed beside its peers
 
 bench-fleet: $(INSTALLED) ## Ten thousand baselines on a real API server and a real Prometheus: cost, speed, restart
 	@$(BIN)/python -m tests.bench.fleet
+
+bench-history: $(INSTALLED) ## One investigation of 5,000 commits and a window of 300 over a slow network: time and memory
+	@$(BIN)/python -m tests.bench.history
 
 bench-ranks: $(INSTALLED) ## One coordinator against 64 simulated ranks: time and memory
 	@$(BIN)/python -m tests.bench.ranks

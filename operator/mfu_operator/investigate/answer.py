@@ -1,11 +1,12 @@
 """One question answered."""
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
+from mfu_operator.adapters.charts import Charts
 from mfu_operator.adapters.render.mounts import Mount
 from mfu_operator.adapters.render.renderer import Renderer
 from mfu_operator.errors import AskPerson
@@ -42,6 +43,14 @@ class Investigated:
         return " ".join(filter(None, [self.blame.because, said]))
 
 
+@dataclass(frozen=True, slots=True)
+class _Lent:
+    """What of elsewhere is rendered: bases of other repositories, and how charts are fetched."""
+
+    mounts: Mapping[str, Mount]
+    fetch: Callable[[str, str, str], Path] | None
+
+
 @contextmanager
 def investigated(request: Request, turn: AbstractContextManager[object] | None = None) -> Iterator[Investigated]:
     """What is found; the repositories' objects are there until the caller is done with it.
@@ -64,8 +73,10 @@ def investigated(request: Request, turn: AbstractContextManager[object] | None =
             opened = open_all(request, plan, store)
         fetch(opened, plan)
         beside = mounts(opened, lambda repository: clone_of(request, repository), store)
+        fetch_chart = Charts(request.egress, Path(folder) / "charts").fetch if request.egress else None
+        _at_hand(opened, fetch_chart)
         with turn or nullcontext():
-            yield _investigated(request, opened, plan, why_not, beside)
+            yield _investigated(request, opened, plan, why_not, _Lent(beside, fetch_chart))
 
 
 def answer(request: Request) -> told.Answer:
@@ -87,6 +98,15 @@ def answer(request: Request) -> told.Answer:
         )
 
 
+def _at_hand(opened: Sequence[Opened], fetch_chart: Callable[[str, str, str], Path] | None) -> None:
+    """Fetch the charts of the sources before anything is rendered; what fails is told where it is missed."""
+    for each in opened if fetch_chart else ():
+        for version in {each.good, each.bad} if each.store is None else ():
+            with suppress(NotRenderable):
+                assert fetch_chart is not None
+                fetch_chart(each.source.repository, str(each.source.chart), version)
+
+
 def _plan(request: Request) -> tuple[Plan, str]:
     try:
         if request.applications:
@@ -98,35 +118,30 @@ def _plan(request: Request) -> tuple[Plan, str]:
     return applications.with_options(found, request.engine, request.kube_version, request.api_versions), ""
 
 
-def _investigated(
-    request: Request, opened: list[Opened], plan: Plan, why_not: str, beside: Mapping[str, Mount]
-) -> Investigated:
+def _investigated(request: Request, opened: list[Opened], plan: Plan, why_not: str, lent: _Lent) -> Investigated:
     main = next(each for each in opened if each.main)
-    comparison = _comparison(request, opened, plan.at(request.bad, main.bad), plan.at(request.good, main.good), beside)
+    comparison = _comparison(request, opened, plan.at(request.bad, main.bad), plan.at(request.good, main.good), lent)
     inner = unfolded(comparison)
     if inner is not None:
         plan = inner
         comparison = _comparison(
-            request, opened, plan.at(request.bad, main.bad), plan.at(request.good, main.good), beside
+            request, opened, plan.at(request.bad, main.bad), plan.at(request.good, main.good), lent
         )
     release = release_of(comparison)
     if release:
         plan = with_release(comparison.renderer.plan, release)
-        comparison = _comparison(request, opened, plan, plan, beside)
+        comparison = _comparison(request, opened, plan, plan, lent)
     found = window(comparison)
     if why_not:
         found = Window(found.steps, None, None, (), why_not)
-    suspected = tuple(each for each in found.steps if each.commit.sha not in request.exonerated)
-    blame = judge(replace(found, steps=suspected), str(request.wanted), request.cause)
+    blame = judge(found, str(request.wanted), request.cause, request.exonerated)
     return Investigated(comparison, found, blame, propose(comparison, found, blame))
 
 
-def _comparison(
-    request: Request, opened: Sequence[Opened], plan: Plan, then: Plan, beside: Mapping[str, Mount]
-) -> Comparison:
+def _comparison(request: Request, opened: Sequence[Opened], plan: Plan, then: Plan, lent: _Lent) -> Comparison:
     blobs, charts = [each.blob for each in opened], dict(request.charts)
-    old = Renderer(then, blobs, charts, beside) if settings_changed(then.parts, plan.parts) else None
-    return Comparison(request, opened, Renderer(plan, blobs, charts, beside), old, then.parts)
+    old = Renderer(then, blobs, charts, lent.mounts, lent.fetch) if settings_changed(then.parts, plan.parts) else None
+    return Comparison(request, opened, Renderer(plan, blobs, charts, lent.mounts, lent.fetch), old, then.parts)
 
 
 def _renderer(comparison: Comparison, found: Window) -> told.RendererRow:

@@ -8,10 +8,12 @@ rendered here, within limits, and nowhere in the operator's own process.
 import os
 import sys
 from collections.abc import Callable
+from ipaddress import ip_network
 from pathlib import Path
 
 import git
 
+from mfu_operator.adapters.egress import Egress
 from mfu_operator.adapters.git import limits
 from mfu_operator.adapters.git.branch import ensure_branch, preview, remove_branch
 from mfu_operator.adapters.git.clone import Clone
@@ -29,10 +31,18 @@ def investigate(clone: Clone, request: Request) -> Answer:
         raise ValueError(f"{request.action} needs a question")
     good, bad = span(clone, question.good, question.bad)
     try:
-        found = findings(question, Path(clone.repo.git_dir), good, bad, os.environ, request.others)
+        found = findings(question, Path(clone.repo.git_dir), good, bad, os.environ, request.others, _egress(request))
     except Unreadable as error:
         raise Retry(error.reason, error.message) from error
     return Answer(findings=found)
+
+
+def _egress(request: Request) -> Egress | None:
+    allowed = request.allowed
+    if allowed is None:
+        return None
+    refused = tuple(ip_network(each) for each in allowed.refused)
+    return Egress(allowed.hosts, refused, frozenset(allowed.api_servers), allowed.credentials_over_http)
 
 
 _ACTIONS: dict[Action, Callable[[Clone, Request], Answer]] = {

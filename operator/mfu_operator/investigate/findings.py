@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from mfu_operator.adapters.egress import Egress
 from mfu_operator.adapters.git.protocol import FETCHED
 from mfu_operator.adapters.git.store import Step as History
 from mfu_operator.errors import AskPerson, Retry, Unreadable
@@ -25,7 +26,13 @@ _ROBOTS = re.compile(r"\[bot\]|^fluxcdbot|image-updater|renovate|dependabot", re
 
 
 def findings(
-    question: Question, clone: Path, good: str, bad: str, env: Mapping[str, str], others: Sequence[str] = ()
+    question: Question,
+    clone: Path,
+    good: str,
+    bad: str,
+    env: Mapping[str, str],
+    others: Sequence[str] = (),
+    egress: Egress | None = None,
 ) -> Findings:
     """What the window's commits changed of what the workload gets, and what undoes the one that did it.
 
@@ -36,6 +43,7 @@ def findings(
         bad: that of the bad one.
         env: of git.
         others: addresses of the application's other repositories that may be fetched.
+        egress: where charts may be fetched from; None: nowhere.
 
     Raises:
         Unreadable: the repository cannot be read.
@@ -55,6 +63,7 @@ def findings(
         good_ran=question.good_images,
         bad_ran=question.bad_images,
         exonerated=question.exonerated,
+        egress=egress,
         env=env,
     )
     with investigated(request, turn(clone.parent.parent, clone.parent / FETCHED)) as found:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mfu_operator.adapters.egress import Egress
 from mfu_operator.gitops.images import parse
 from mfu_operator.gitops.rendered.workload import Wanted
 from mfu_operator.gitops.sources.plan import Engine
@@ -26,6 +27,7 @@ class Request:
         charts: by `REPO/NAME@VERSION`, the folder of a chart.
         good_images: by image reference, the digest that ran where it was fast; `bad_images` where it is slow.
         good_ran: what ran where it was fast (`name@sha256:…`), by whatever reference; `bad_ran` where it is slow.
+        egress: where charts may be fetched from; None: nowhere.
         exonerated: commits that did not do it; they are compared, and not suspected.
         refused: commits whose revert a person has refused.
         env: git's environment; None: one that holds no credentials.
@@ -51,6 +53,7 @@ class Request:
     bad_ran: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
     exonerated: tuple[str, ...] = ()
+    egress: Egress | None = None
     env: Mapping[str, str] | None = None
 
     def good_digest(self, reference: str) -> str | None:

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import tarfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,8 @@ from mfu_operator.model.investigation import Findings, Question
 from mfu_operator.model.proposal import Proposal, ProposalKind
 from mfu_operator.ports import Credentials
 from tests.support.built import built
-from tests.support.git_http import served
+from tests.support.git_http import files_served, served
+from tests.support.layouts import chart
 from tests.support.suspect_story import Story, config_map, job
 
 HELM, KUSTOMIZE = built("helm", "helm"), built("kustomize", "kustomize")
@@ -194,6 +196,20 @@ def test_a_tag_is_pinned_to_the_digest_that_ran(story: Story) -> None:
     assert chosen(story, same) is None
 
 
+def test_after_a_commit_that_did_not_do_it_the_next_one_is_considered_and_none_is_said_to_lie_outside(
+    story: Story,
+) -> None:
+    words = ["--num-workers=8", "--prefetch-factor=4"]
+    story.commit("Good", {"gpt/job.yaml": job(args=words), "gpt/config.yaml": config_map("a: 1")})
+    first = story.replace("Workers", "gpt/job.yaml", "workers=8", "workers=0")
+    alone = found(story, exonerated=(first,))
+    assert chosen(story, alone) is None
+    assert "undoing it brought nothing back" in alone.ranking.because
+    assert "outside" not in alone.ranking.because
+    story.replace("Prefetch", "gpt/job.yaml", "factor=4", "factor=1")
+    assert chosen(story, found(story, exonerated=(first,))) == "Prefetch"
+
+
 def test_a_rollback_is_not_rolled_back(story: Story) -> None:
     story.commit("Good", {"gpt/job.yaml": job(), "gpt/config.yaml": config_map(TRAIN)})
     story.replace('Revert "More workers"', "gpt/config.yaml", "num_workers: 8", "num_workers: 0")
@@ -218,3 +234,28 @@ def test_the_files_of_a_whole_window_come_in_one_batch(story: Story) -> None:
     assert len(findings.ranking.suspects) == 40 and findings.not_rendered == ""
     sent = [path for path in asked if path.endswith("git-upload-pack") and "service" not in path]
     assert len(sent) <= 4, asked
+
+
+@needs_engines
+@pytest.mark.usefixtures("engines")
+def test_a_chart_of_a_repository_is_fetched_by_the_operator_and_rendered(story: Story, tmp_path: Path) -> None:
+    archive = tmp_path / "charts" / "gpt-1.0.0.tgz"
+    archive.parent.mkdir()
+    for path, text in chart(str(tmp_path / "gpt") + "/").items():
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).write_text(text)
+    with tarfile.open(archive, "w:gz") as tar:
+        tar.add(tmp_path / "gpt", "gpt")
+    (archive.parent / "index.yaml").write_text("entries:\n  gpt:\n  - {version: 1.0.0, urls: [gpt-1.0.0.tgz]}\n")
+    with files_served(archive.parent) as address:
+        story.commit("Good", {"prod/values.yaml": "workers: 8\n"})
+        story.replace("Workers", "prod/values.yaml", "8", "0")
+        asked = {"repoURL": address, "chart": "gpt", "targetRevision": "1.0.0",
+                 "helm": {"valueFiles": ["$values/prod/values.yaml"]}}  # fmt: skip
+        values = {"repoURL": story.upstream.bare.as_uri(), "targetRevision": "main", "ref": "values"}
+        head = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": {"name": "gpt"}}
+        findings = found(story, "", objects=({**head, "spec": {"sources": [asked, values]}},))
+        refused = found(story, "", objects=({**head, "spec": {"sources": [asked, values]}},), egress=Egress())
+    assert chosen(story, findings) == "Workers"
+    assert chosen(story, refused) is None
+    assert "may not be fetched" in refused.not_rendered

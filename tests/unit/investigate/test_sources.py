@@ -83,6 +83,14 @@ def release_whose_chart_was_not_given(story: Story) -> Truth:
     return given(story, *FLUX), None
 
 
+def chart_that_another_one_depends_on(story: Story) -> Truth:
+    umbrella = f"apiVersion: v2\nname: all\nversion: 1.0.0\ndependencies: [{{name: gpt, version: 1.x, repository: {CHARTS}}}]\n"
+    lock = f"dependencies: [{{name: gpt, version: 1.0.0, repository: {CHARTS}}}]\ndigest: x\n"
+    story.commit("Good", {"all/Chart.yaml": umbrella, "all/Chart.lock": lock, "all/values.yaml": "gpt: {workers: 8}\n"})
+    story.replace("Workers", "all/values.yaml", "workers: 8", "workers: 0")
+    return (*given(story, application(path="all")), *sent_chart(story)), "Workers"
+
+
 def variables_of_two_clusters(story: Story) -> Truth:
     settings = (
         'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: flux-system}\ndata: {workers: "8"}\n'
@@ -215,7 +223,7 @@ def program_that_trains_after_another(story: Story) -> Truth:
 
 LAYOUTS: list[Layout] = [
     values_of_a_release_in_git, chart_of_a_release_in_git, values_that_a_release_reads_from_a_configmap,
-    values_that_the_release_overrides, chart_beside_its_release, release_whose_chart_was_not_given,
+    values_that_the_release_overrides, chart_beside_its_release, chart_that_another_one_depends_on, release_whose_chart_was_not_given,
     variables_of_two_clusters, variables_of_an_unknown_cluster, variables_that_git_does_not_hold,
     application_of_an_app_of_apps, element_of_an_application_set, file_of_an_application_set,
     variable_that_the_container_sets_again, variable_that_a_later_configmap_sets_again, program_that_prepares,

@@ -32,6 +32,16 @@ class Identity:
 
 
 @dataclass(frozen=True, slots=True)
+class Allowed:
+    """Where the process may fetch charts from, as `Egress` has it; networks in CIDR notation."""
+
+    hosts: tuple[str, ...]
+    refused: tuple[str, ...]
+    api_servers: tuple[tuple[str, int], ...]
+    credentials_over_http: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """One piece of work. `url` holds no credentials; `folder` is empty and removed by the caller; `others` are the
     addresses of more repositories that may be fetched; `branch` is one to remove and the commit that it must be at;
@@ -47,6 +57,7 @@ class Request:
     proposal: Proposal | None = None
     branch: tuple[str, str] | None = None
     signing_key: str | None = field(default=None, repr=False)
+    allowed: Allowed | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,16 @@ from mfu_operator.adapters.egress import ANYWHERE, PORTS, Egress, port_of, proxy
 from mfu_operator.adapters.git import limits, process
 from mfu_operator.adapters.git.environment import environment
 from mfu_operator.adapters.git.failures import MOST_SAID, redacted, too_large, unreachable
-from mfu_operator.adapters.git.protocol import FETCHED, Action, Answer, Identity, Request, decode_answer, encode
+from mfu_operator.adapters.git.protocol import (
+    FETCHED,
+    Action,
+    Allowed,
+    Answer,
+    Identity,
+    Request,
+    decode_answer,
+    encode,
+)
 from mfu_operator.errors import Retry, Stall
 from mfu_operator.gitops.sources.applications import plan
 from mfu_operator.gitops.sources.tree import NotRenderable
@@ -109,8 +118,11 @@ class GitRepository:
             addresses |= self._others(question.source, url, credentials)
         with tempfile.TemporaryDirectory(prefix="mfu-git-") as folder:
             others = tuple(address for address in addresses if address != url)
-            request = Request(action, url, folder, source, self._identity, question, others, proposal, branch,
-                              credentials.signing_key if credentials is not None else None)  # fmt: skip
+            allowed = _allowed(self._egress) if question is not None else None
+            key = credentials.signing_key if credentials is not None else None
+            request = Request(
+                action, url, folder, source, self._identity, question, others, proposal, branch, key, allowed
+            )
             env = environment(url, credentials, folder, self._transports, addresses)
             answer = self._run(request, env, ends_s - time.monotonic())
         if answer.failure is not None:
@@ -172,6 +184,11 @@ class GitRepository:
 def _origin(url: str) -> tuple[str, str]:
     parts = urlsplit(url)
     return parts.scheme, parts.netloc
+
+
+def _allowed(egress: Egress) -> Allowed:
+    refused = tuple(map(str, egress.refused))
+    return Allowed(egress.hosts, refused, tuple(sorted(egress.api_servers)), egress.credentials_over_http)
 
 
 def clean_url(repository: str) -> str:

@@ -3,7 +3,7 @@
 import json
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,18 @@ from mfu_operator.gitops.sources.tree import NotRenderable
 _CLOCK = re.compile(r"\{\{[^}]{0,500}?\b(?:now|ago|unixEpoch|genCA|genSelfSignedCert|genSignedCert)\b")
 DEFAULT_RELEASE = "release-name"
 
+Lend = Callable[[str, str, str], Path | None]
+"""(repository, name, version) → the folder of a chart; None: not at hand. Raises NotRenderable."""
+
 
 def template(
-    chart: Path, release: str, namespace: str | None, options: HelmOptions, files: Sequence[Path], home: Path
+    chart: Path,
+    release: str,
+    namespace: str | None,
+    options: HelmOptions,
+    files: Sequence[Path],
+    home: Path,
+    lend: Lend | None = None,
 ) -> str:
     """The manifests of a chart.
 
@@ -28,11 +37,12 @@ def template(
         options: values and parameters; `value_files` are not read, `files` are.
         files: the value files, in their order.
         home: an empty folder for the engine.
+        lend: where a chart that this one depends on lies; None: nowhere.
 
     Raises:
         NotRenderable: helm says so.
     """
-    _lend_dependencies(chart, {})
+    _lend_dependencies(chart, lend)
     inline = [_inline(values, home, number) for number, values in enumerate(options.values)]
     ordered = [*inline, *files] if options.values_first else [*files, *inline]
     arguments = ["template", release, str(chart), *(f"--values={file}" for file in ordered)]
@@ -84,8 +94,11 @@ def _escaped(value: str) -> str:
     return value if value.startswith("{") else value.replace("\\,", ",").replace(",", "\\,")
 
 
-def _lend_dependencies(chart: Path, given: Mapping[str, Path]) -> None:
-    """Lay what Chart.yaml asks for into charts/: from the repository (file://) or as it was given."""
+def _lend_dependencies(chart: Path, lend: Lend | None) -> None:
+    """Lay what Chart.yaml asks for into charts/: from the repository (file://) or as it was given, as locked."""
+    lock = chart / "Chart.lock"
+    locked = {(each.get("name"), each.get("repository")): each.get("version") for each in
+              (_dependencies(lock) if lock.is_file() else ())}  # fmt: skip
     for dependency in _dependencies(chart / "Chart.yaml"):
         name, repository = str(dependency.get("name")), str(dependency.get("repository") or "")
         target = chart / "charts" / name
@@ -93,12 +106,20 @@ def _lend_dependencies(chart: Path, given: Mapping[str, Path]) -> None:
             continue
         if not repository.startswith("file://"):
             if repository:
-                raise NotRenderable(
-                    f"chart {chart.name} depends on {name} {dependency.get('version')} of {repository}, which is "
-                    f"neither in its charts folder nor given: give it by --chart {repository}/{name}@VERSION=PATH"
-                )
+                version = locked.get((dependency.get("name"), dependency.get("repository")), dependency.get("version"))
+                shutil.copytree(_lent(chart, repository, name, str(version), lend), target, symlinks=True)
             continue
         shutil.copytree(chart / repository.removeprefix("file://"), target, symlinks=True)
+
+
+def _lent(chart: Path, repository: str, name: str, version: str, lend: Lend | None) -> Path:
+    found = lend(repository, name, version) if lend is not None else None
+    if found is None:
+        raise NotRenderable(
+            f"chart {chart.name} depends on {name} {version} of {repository}, which is neither in its charts folder "
+            f"nor given: give it by --chart {repository}/{name}@{version}=PATH"
+        )
+    return found
 
 
 def _dependencies(file: Path) -> list[Mapping[str, Any]]:

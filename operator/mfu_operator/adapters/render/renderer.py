@@ -2,6 +2,7 @@
 
 import functools
 import posixpath
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -47,6 +48,8 @@ class Renderer:
     blobs: Sequence[Blob]
     charts: Mapping[str, Path] = field(default_factory=dict)
     mounts: Mapping[str, Mount] = field(default_factory=dict)
+    fetch: Callable[[str, str, str], Path] | None = None
+    """Fetches a chart that is not at hand, by its repository, name and version. Raises NotRenderable."""
     engines: dict[str, None] = field(default_factory=dict)
     clock: bool = False
     _known: dict[Key, tuple[Thing, ...] | NotRenderable] = field(default_factory=dict)
@@ -269,17 +272,29 @@ class Renderer:
         if engine is Engine.KUSTOMIZE:
             return kustomize.build(root, part.path, part.kustomize, home, self.mounts)
         files = self._value_files(part, trees, root, folder)
-        chart = self._chart(part, trees) if part.chart else root / part.path
+        chart = root / part.path
+        if part.chart:
+            chart = folder / "chart" / part.chart.rpartition("/")[2]
+            shutil.copytree(self._chart(part, trees), chart, symlinks=True)
         self.clock = self.clock or helm.uses_the_clock(chart)
-        return helm.template(chart, part.helm.release or helm.DEFAULT_RELEASE, part.namespace, part.helm, files, home)
+        release = part.helm.release or helm.DEFAULT_RELEASE
+        return helm.template(chart, release, part.namespace, part.helm, files, home, self._lend)
 
     def _chart(self, part: Part, trees: Sequence[Tree]) -> Path:
         repository = part.repository or self.plan.sources[part.source].repository
         wanted = f"{repository.rstrip('/')}/{part.chart}@{self._version(part, trees)}"
-        for name, path in self.charts.items():
-            if name == wanted or name.removeprefix("oci://") == wanted.removeprefix("oci://"):
+        found = self._lend(repository, str(part.chart), self._version(part, trees))
+        if found is None:
+            raise NotRenderable(f"chart {wanted} is not at hand: give it by --chart {wanted}=PATH")
+        return found
+
+    def _lend(self, repository: str, name: str, version: str) -> Path | None:
+        """A chart that was given, else one that is fetched; None: neither."""
+        wanted = f"{repository.rstrip('/')}/{name}@{version}".removeprefix("oci://")
+        for given, path in self.charts.items():
+            if given.removeprefix("oci://") == wanted:
                 return path
-        raise NotRenderable(f"chart {wanted} is not at hand: give it by --chart {wanted}=PATH")
+        return self.fetch(repository, name, version) if self.fetch is not None else None
 
     def _version(self, part: Part, trees: Sequence[Tree]) -> str:
         """The version of a chart: that of its source, or of those at hand the highest that is asked for."""

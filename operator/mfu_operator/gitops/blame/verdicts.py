@@ -5,7 +5,7 @@ bad as well, that no later commit of the window set back, and that can bring abo
 stands out. What could not be rendered is nobody's guilt and nobody's innocence.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mfu_operator.gitops.blame import scores
@@ -31,16 +31,20 @@ class _Reason:
     difference: Difference
 
 
-def judge(window: Window, workload: str, cause: str | None) -> Blame:
+def judge(window: Window, workload: str, cause: str | None, exonerated: Collection[str] = ()) -> Blame:
     """The commits with their verdicts, newest first, and the one that did it, if one stands out.
 
     Args:
         window: what was rendered and compared.
         workload: as it is told, `Kind/name`.
         cause: the diagnosed cause or bottleneck; None: no diagnosis.
+        exonerated: commits whose undoing brought nothing back.
     """
     standing = _standing(window)
-    judged = tuple(_judged(step, window, cause, standing) for step in window.steps)
+    judged = tuple(
+        _cleared(step) if step.commit.sha in exonerated else _judged(step, window, cause, standing)
+        for step in window.steps
+    )
     chosen, because = _conclude(judged, window, workload, cause, standing)
     outside = () if chosen else tuple(each for _, each in _unchanged(window, cause, standing))
     return Blame(judged, chosen, " ".join([because, *_caveats(window)]), outside)
@@ -97,6 +101,10 @@ def _judged(step: Step, window: Window, cause: str | None, standing: Mapping[Pla
     verdict = Verdict.SUSPECTED if score >= PLAUSIBLE else Verdict.UNKNOWN
     guilty = tuple(reason.difference for reason in reasons if reason.score >= PLAUSIBLE)
     return Judged(step, verdict, score, rows(step.changed), (*texts, *merge), guilty)
+
+
+def _cleared(step: Step) -> Judged:
+    return Judged(step, Verdict.UNKNOWN, 0.0, rows(step.changed or ()), ("undoing it brought nothing back",))
 
 
 def _reason(

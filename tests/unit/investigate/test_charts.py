@@ -1,0 +1,146 @@
+"""Charts of repositories and registries: fetched by the guarded client, verified, unpacked and bounded."""
+
+import hashlib
+import io
+import tarfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import httpx
+import pytest
+
+from mfu_operator.adapters import charts
+from mfu_operator.adapters.charts import Charts
+from mfu_operator.adapters.egress import ANYWHERE, Egress
+from mfu_operator.gitops.sources.tree import NotNow, NotRenderable
+from tests.support.layouts import CHARTS, chart
+
+Answers = Mapping[str, httpx.Response | Exception]
+
+
+def archive(files: Mapping[str, str] | None = None, **links: str) -> bytes:
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w:gz") as tar:
+        for path, text in (files or chart("gpt/")).items():
+            member = tarfile.TarInfo(path)
+            member.size = len(text.encode())
+            tar.addfile(member, io.BytesIO(text.encode()))
+        for name, target in links.items():
+            link = tarfile.TarInfo(f"gpt/{name}")
+            link.type, link.linkname = tarfile.SYMTYPE, target
+            tar.addfile(link)
+    return data.getvalue()
+
+
+ARCHIVE = archive()
+DIGEST = hashlib.sha256(ARCHIVE).hexdigest()
+
+
+def index(url: str = "gpt-1.0.0.tgz", digest: str = DIGEST) -> str:
+    entry = f"  - {{version: 1.0.0, digest: {digest}, urls: ['{url}']}}\n"
+    before = "apiVersion: v1\nentries:\n  gpt-eval:\n  - {version: 1.0.0, urls: [no.tgz]}\n"
+    return f"{before}  gpt:\n{entry}  other: [{{}}]\n"
+
+
+def client(
+    folder: Path, answers: Answers, egress: Egress = ANYWHERE, asked: list[httpx.Request] | None = None
+) -> Charts:
+    def answer(request: httpx.Request) -> httpx.Response:
+        if asked is not None:
+            asked.append(request)
+        found = answers.get(str(request.url), httpx.Response(404))
+        if isinstance(found, Exception):
+            raise found
+        return httpx.Response(found.status_code, headers=found.headers, content=found.content)
+
+    return Charts(egress, folder, httpx.MockTransport(answer))
+
+
+def repository(**changes: str) -> Answers:
+    return {f"{CHARTS}/index.yaml": httpx.Response(200, text=index(**changes)),
+            f"{CHARTS}/gpt-1.0.0.tgz": httpx.Response(200, content=ARCHIVE)}  # fmt: skip
+
+
+def test_a_chart_of_a_repository_is_fetched_once_and_unpacked(tmp_path: Path) -> None:
+    asked: list[httpx.Request] = []
+    found = client(tmp_path, repository(), asked=asked)
+    folder = found.fetch(CHARTS, "gpt", "1.0.0")
+    assert (folder / "Chart.yaml").read_text() == chart("gpt/")["gpt/Chart.yaml"]
+    assert found.fetch(CHARTS, "gpt", "1.0.0") == folder
+    assert len(asked) == 2
+
+
+def test_a_chart_of_a_registry_is_fetched_with_the_token_that_everybody_gets(tmp_path: Path) -> None:
+    base = "https://registry.example/v2/ml/gpt"
+    layer = {"mediaType": "application/vnd.cncf.helm.chart.content.v1.tar+gzip", "digest": f"sha256:{DIGEST}"}
+    challenge = {
+        "WWW-Authenticate": 'Bearer realm="https://auth.example/token",service="r",scope="repository:ml/gpt:pull"'
+    }
+    asked: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        url, token = str(request.url), request.headers.get("authorization")
+        if url.startswith("https://auth.example/token?service=r&scope="):
+            return httpx.Response(200, json={"token": "anonymous"})
+        if url == "https://store.example/blob":
+            return httpx.Response(200, content=ARCHIVE)
+        if token != "Bearer anonymous":
+            return httpx.Response(401, headers=challenge)
+        if url == f"{base}/manifests/1.0.0":
+            return httpx.Response(200, json={"layers": [layer]})
+        return httpx.Response(307, headers={"Location": "https://store.example/blob"})
+
+    found = Charts(ANYWHERE, tmp_path, httpx.MockTransport(answer))
+    assert (found.fetch("oci://registry.example/ml", "gpt", "1.0.0") / "values.yaml").exists()
+    assert asked[-1].headers.get("authorization") is None, "a token goes to its own server alone"
+
+
+@pytest.mark.parametrize(("answers", "said"), [
+    (repository(digest="0" * 64), "another digest"),
+    (repository(url="file:///etc/passwd"), "no address that is fetched"),
+    ({f"{CHARTS}/index.yaml": httpx.Response(401)}, "needs credentials"),
+    ({f"{CHARTS}/index.yaml": httpx.Response(404)}, "is not there"),
+    ({f"{CHARTS}/index.yaml": httpx.Response(200, text="entries: {}")}, "has no chart gpt 1.0.0"),
+    ({f"{CHARTS}/index.yaml": httpx.Response(302, headers={"Location": f"{CHARTS}/index.yaml"})}, "leads on more than"),
+])  # fmt: skip
+def test_what_is_not_the_chart_is_told_and_final(tmp_path: Path, answers: Answers, said: str) -> None:
+    with pytest.raises(NotRenderable, match=said) as raised:
+        client(tmp_path, answers).fetch(CHARTS, "gpt", "1.0.0")
+    assert not isinstance(raised.value, NotNow)
+
+
+@pytest.mark.parametrize("answer", [httpx.Response(503), httpx.Response(429), httpx.ConnectTimeout("slow")], ids=str)
+def test_a_server_that_does_not_answer_now_is_asked_again(tmp_path: Path, answer: httpx.Response | Exception) -> None:
+    with pytest.raises(NotNow):
+        client(tmp_path, {f"{CHARTS}/index.yaml": answer}).fetch(CHARTS, "gpt", "1.0.0")
+
+
+def test_a_range_is_not_guessed_and_a_refused_host_is_not_asked(tmp_path: Path) -> None:
+    asked: list[httpx.Request] = []
+    found = client(tmp_path, repository(), Egress(hosts=("git.example",)), asked)
+    with pytest.raises(NotRenderable, match="is a range"):
+        found.fetch(CHARTS, "gpt", "1.x")
+    with pytest.raises(NotRenderable, match="not among the hosts"):
+        found.fetch(CHARTS, "gpt", "1.0.0")
+    assert asked == []
+
+
+@pytest.mark.parametrize(("files", "said"), [
+    ({"../Chart.yaml": "name: gpt"}, "leads out"),
+    ({"/gpt/Chart.yaml": "name: gpt"}, "leads out"),
+    ({"gpt/values.yaml": "a: 1"}, "holds no chart"),
+])  # fmt: skip
+def test_an_archive_cannot_lead_out(tmp_path: Path, files: Mapping[str, str], said: str) -> None:
+    with pytest.raises(NotRenderable, match=said):
+        charts.unpacked(archive(files), tmp_path, "chart gpt")
+
+
+def test_links_of_an_archive_are_left_out_and_bounds_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = charts.unpacked(archive(secrets="/etc/passwd"), tmp_path / "one", "chart gpt")
+    assert not (found / "secrets").exists()
+    monkeypatch.setattr(charts, "UNPACKED_BYTES", 10)
+    with pytest.raises(NotRenderable, match="holds more than"):
+        charts.unpacked(ARCHIVE, tmp_path / "two", "chart gpt")
+    with pytest.raises(NotRenderable, match="no archive"):
+        charts.unpacked(b"gpt", tmp_path / "three", "chart gpt")
