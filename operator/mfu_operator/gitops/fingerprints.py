@@ -21,6 +21,14 @@ _FORMAT_NAMES = {
 }  # fmt: skip
 
 
+_EVALUATION = {
+    "eval", "evals", "evaluate", "evaluation", "evaluator", "valid", "validate", "validation", "inference", "predict",
+    "prediction", "validating",
+}  # fmt: skip
+_MAYBE = {"val", "test"}
+"""Words of evaluation where they are not the last one: `clip_val` is a value."""
+
+
 class Changed(Protocol):
     """A key with another value: what it is called, and both values by meaning."""
 
@@ -84,6 +92,7 @@ class Table:
     images: tuple[str, ...]
     without_effect: tuple[str, ...]
     with_effect: tuple[str, ...]
+    without_pace: tuple[str, ...]
 
 
 @cache
@@ -114,13 +123,31 @@ def read(text: str) -> Table:
         for cause, entry in raw["causes"].items()
     }
     nobody = frozenset(raw["no_commit"]) | frozenset(raw["no_commit_bottlenecks"])
-    return Table(causes, nobody, tuple(raw["images"]), tuple(raw["without_effect"]), tuple(raw["with_effect"]))
+    lists = (tuple(raw[name]) for name in ("images", "without_effect", "with_effect", "without_pace"))
+    return Table(causes, nobody, *lists)
 
 
 def without_effect(change: Changed) -> bool:
     """Whether the change is of a key whose value no training step sees."""
     name = normal(change.name)
     return _any(table().without_effect, name) and not _any(table().with_effect, name)
+
+
+def without_pace(change: Changed) -> bool:
+    """Whether the change is of a key that says what is learned, and is switched neither on nor off."""
+    before, after = (_is_on(value) if there else False for value, there in
+                     ((change.old, change.was_there), (change.new, change.is_there)))  # fmt: skip
+    return before == after and _any(table().without_pace, normal(change.name))
+
+
+def of_evaluation(name: str) -> bool:
+    """Whether a key is of what happens between training steps: validation, tests, inference."""
+    segments = re.split(r"[.\[\]/]+", normal(name))
+    for segment in segments:
+        words = segment.split("_")
+        if _EVALUATION & set(words) or (_MAYBE & set(words[:-1])) or segment in _MAYBE:
+            return "train" not in words
+    return False
 
 
 def marks_with_effect(name: str) -> bool:
@@ -136,7 +163,9 @@ def is_image(change: Changed) -> bool:
 def pace(fingerprint: Fingerprint, change: Changed) -> Pace | None:
     """What the change does by this fingerprint; None where none of its keys is meant."""
     name = normal(change.name)
-    told = [_told(key, change) for key in fingerprint.keys if _meets(key.pattern, name)]
+    beside = of_evaluation(name)
+    told = [_told(key, change) for key in fingerprint.keys
+            if _meets(key.pattern, name) and (not beside or of_evaluation(key.pattern.replace("*", "")))]  # fmt: skip
     return next((pace for pace in (Pace.SLOWER, Pace.ASIDE, Pace.FASTER, Pace.UNCLEAR) if pace in told), None)
 
 
@@ -159,16 +188,23 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(f"(?:{translate(pattern)})|(?:{translate(f'*.{pattern}')})")
 
 
-def _told(key: Key, change: Changed) -> Pace:
+def _told(key: Key, change: Changed) -> Pace | None:
     found = _direction(key, change)
     return Pace.ASIDE if key.aside and found is Pace.SLOWER else found
 
 
-def _direction(key: Key, change: Changed) -> Pace:
+def _direction(key: Key, change: Changed) -> Pace | None:
     before = change.old if change.was_there else key.default
     after = change.new if change.is_there else key.default
-    if (not change.was_there or not change.is_there) and key.default is None and key.slower not in ("on", "off"):
+    if (
+        (not change.was_there or not change.is_there)
+        and key.default is None
+        and key.slower not in ("on", "off", "switched_on")
+    ):
         return Pace.UNCLEAR
+    if key.slower == "switched_on":
+        was, now = change.was_there and _is_on(before), change.is_there and _is_on(after)
+        return None if was == now else Pace.SLOWER if now else Pace.FASTER
     if key.slower == "later":
         return _later(key.order, before, after)
     return _COMPARE[key.slower](before, after)

@@ -17,7 +17,16 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from mfu_operator.gitops.fingerprints import Changed, Fingerprint, Pace, is_image, pace, table, without_effect
+from mfu_operator.gitops.fingerprints import (
+    Changed,
+    Fingerprint,
+    Pace,
+    is_image,
+    pace,
+    table,
+    without_effect,
+    without_pace,
+)
 
 PLAUSIBLE = 0.5
 """The least score of a commit that may be held responsible."""
@@ -33,6 +42,8 @@ def of_change(change: Changed, cause: str | None) -> tuple[float, str]:
     """A key's score for a cause (or bottleneck; None: no diagnosis) and why."""
     if without_effect(change):
         return 0.0, "no training step sees it"
+    if without_pace(change):
+        return 0.0, "it changes what is learned, and not how long a step takes"
     meant, family, others = _fingerprints(cause)
     if is_image(change):
         fits = cause is None or any(fingerprint.image for fingerprint in meant)

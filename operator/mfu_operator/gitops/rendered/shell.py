@@ -1,8 +1,19 @@
-"""Shell scripts as the programs that they run, each as its words. Nothing is expanded; reading is linear."""
+"""Shell scripts as the programs that they run, each as its words. Reading is linear.
 
+Nothing is expanded but lists of words that stand in the script itself: `ARGS=(--bf16 --num-workers 8)` and
+`ARGS="--bf16 --num-workers 8"` are read where `${ARGS[@]}` or `$ARGS` is.
+"""
+
+import re
 from dataclasses import dataclass, field
 
 MAX_CHARACTERS = 256 * 1024
+MAX_LIST = 2_000
+"""Words of one list; a longer one is read where it is written."""
+
+_USED = re.compile(r"\$(?:\{([A-Za-z_]\w{0,200})(?:\[[@*]\])?\}|([A-Za-z_]\w{0,200}))\Z")
+_LIST = re.compile(r"([A-Za-z_]\w{0,200})\+?=\Z")
+_TEXT = re.compile(r"([A-Za-z_]\w{0,200})(\+?)=(.*\s.*|-.*)\Z", re.DOTALL)
 
 
 @dataclass(slots=True)
@@ -29,14 +40,22 @@ class _Reader:
         self._word: list[str] = []
         self._in_word = False
         self._program: list[str] = []
+        self._before: list[str] = []
         self._script = Script()
         self._awaited: list[str] = []
+        self._lists: dict[str, list[str]] = {}
+        self._unused: dict[str, list[str]] = {}
+        self._open: str | None = None
 
     def script(self) -> Script:
         text = self._text
         while self._at < len(text):
             char = text[self._at]
-            if char in "'\"":
+            if char == "(" and self._open is None and self._in_word and _LIST.match("".join(self._word)):
+                self._begin_list()
+            elif char == ")" and self._open is not None:
+                self._end_list()
+            elif char in "'\"":
                 self._quoted(char)
             elif char == "\\":
                 self._escaped()
@@ -47,6 +66,9 @@ class _Reader:
                 self._at = len(text) if end < 0 else end
             elif char == "<" and text.startswith("<<", self._at) and not text.startswith("<<<", self._at):
                 self._here_document()
+            elif self._open is not None and char in "\n;&|(":
+                self._end_word()
+                self._at += 1
             elif char == "\n":
                 self._end_program()
                 self._at += 1
@@ -61,7 +83,50 @@ class _Reader:
                 self._add(char)
                 self._at += 1
         self._end_program()
+        self._script.programs.extend([f"{name}=", *words] for name, words in self._unused.items())
         return self._script
+
+    def _begin_list(self) -> None:
+        """`NAME=(`: what follows up to `)` are the words of a list."""
+        self._open = "".join(self._word)
+        self._word, self._in_word, self._at = [], False, self._at + 1
+        self._before, self._program = self._program, []
+
+    def _end_list(self) -> None:
+        self._end_word()
+        name, words = (self._open or "").rstrip("=").rstrip("+"), self._expanded(self._program)
+        self._keep(name, [*self._lists.get(name, []), *words] if (self._open or "").endswith("+=") else words)
+        self._open, self._program, self._at = None, self._before, self._at + 1
+
+    def _keep(self, name: str, words: list[str]) -> None:
+        if len(words) <= MAX_LIST:
+            self._lists[name] = self._unused[name] = words
+        else:
+            self._script.programs.append([f"{name}=", *words[:MAX_LIST]])
+
+    def _expanded(self, words: list[str]) -> list[str]:
+        """The words with lists in the place of what names them, as long as that stays within bounds."""
+        found: list[str] = []
+        for word in words:
+            used = _USED.match(word)
+            name = (used[1] or used[2]) if used else ""
+            if name in self._lists and len(found) + len(self._lists[name]) <= MAX_LIST:
+                self._unused.pop(name, None)
+                found.extend(self._lists[name])
+            else:
+                found.append(word)
+        return found
+
+    def _texts(self) -> None:
+        """`NAME="--a 1 --b"`: kept for where it is named, and read as an assignment all the same."""
+        bare = self._program[1:] if self._program[0] in ("export", "local", "declare") else self._program
+        found = [_TEXT.match(word) for word in bare]
+        for text in found if all(found) else ():
+            assert text is not None
+            words = self._expanded(text[3].split())
+            kept = [*self._lists.get(text[1], []), *words] if text[2] else words
+            if len(kept) <= MAX_LIST:
+                self._lists[text[1]] = kept
 
     def _add(self, text: str) -> None:
         self._word.append(text)
@@ -127,6 +192,9 @@ class _Reader:
 
     def _end_program(self) -> None:
         self._end_word()
+        if self._open is not None:
+            self._open, self._program = None, [*self._before, *self._program]
         if self._program:
-            self._script.programs.append(self._program)
+            self._texts()
+            self._script.programs.append(self._expanded(self._program))
         self._program = []
