@@ -1,9 +1,11 @@
 """A status that others touch, at every stage of an incident: no wrong blame, no second Job, branch or pull request, and
 no baseline that is dead for good."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -55,6 +57,36 @@ def by_hand(path: tuple[str, ...], value: Any) -> Tamper:
     return edit
 
 
+def of_wrong_kinds(story: Story, status: Status) -> Status:
+    """Every section is something else."""
+    return {key: {} if isinstance(value, list) else [] for key, value in status.items()}
+
+
+def with_its_history_twice(story: Story, status: Status) -> Status:
+    return {**status, "history": [*status.get("history", []), *status.get("history", [])]}
+
+
+def with_its_last_incident_open(story: Story, status: Status) -> Status:
+    """A person takes an incident out of the history and opens it again."""
+    *_, last = [None, *status.get("history", [])]
+    return status if last is None or "incident" in status else {**status, "incident": last}
+
+
+def an_hour_ahead(story: Story, status: Status) -> Status:
+    """Every time in it, as a machine with another clock would have written it."""
+
+    def moved(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: moved(each) for key, each in value.items()}
+        if isinstance(value, list):
+            return [moved(each) for each in value]
+        if isinstance(value, str) and re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:.]+Z", value):
+            return (datetime.fromisoformat(value) + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return value
+
+    return dict(moved(status))
+
+
 TAMPERS: dict[str, Tamper] = {
     "wiped": wiped,
     "restored": an_hour_old,
@@ -73,10 +105,28 @@ TAMPERS: dict[str, Tamper] = {
     "without the incident's proposal": without("incident", "proposal"),
     "with an unknown verdict": by_hand(("judgement", "verdict"), "Banana"),
     "with another id": by_hand(("incident", "id"), "gpt-small-by-hand"),
-    "with another pull request": by_hand(("incident", "proposal", "number"), 99),
     "with another Job": by_hand(("incident", "profile", "job"), "mfu-by-hand-a1"),
     "with a text for a number": by_hand(("incident", "drop"), "much"),
+    "with other kinds of sections": of_wrong_kinds,
+    "with its history twice": with_its_history_twice,
+    "with its last incident open": with_its_last_incident_open,
+    "an hour ahead": an_hour_ahead,
+    "with another level": by_hand(("baseline", "level", "mfu"), 0.9),
+    "with a generation that never was": by_hand(("observedGeneration",), 99),
+    "without the Job's name": without("incident", "profile", "job"),
+    "with another healthy Job": by_hand(("healthyProfile", "job"), "mfu-by-hand-a1"),
 }
+OF_PROPOSALS: dict[str, Tamper] = {
+    "with another pull request": by_hand(("incident", "proposal", "number"), 99),
+    "with a proposal that was rehearsed": by_hand(("incident", "proposal", "dryRun"), True),
+    "with a proposal that was merged": by_hand(("incident", "proposal", "state"), "Merged"),
+    "with the branch of others": by_hand(("incident", "proposal", "branch"), "main"),
+    "without the pull request's number": without("incident", "proposal", "number"),
+    "without the pull request's commit": without("incident", "proposal", "head"),
+    "without the pull request's address": without("incident", "proposal", "url"),
+}
+"""What there is to touch once something is proposed."""
+
 STAGES = range(1, len(Story.STEPS))
 
 
@@ -87,17 +137,20 @@ def blamed(story: Story) -> set[str]:
 
 
 def harm(story: Story) -> dict[str, object]:
-    """What must never come of it. One healthy profile may be recorded anew: what the first one recorded is gone."""
+    """What must never come of it. A healthy profile may be recorded anew, for what the first one recorded is gone, and
+    be tried again where nothing ends its Job."""
     cluster, stage = story.stage.cluster, story.stage
     subjects = Counter(str(job.subject) for job in cluster.jobs.values())
-    culprit = next(commit.sha for commit in stage.repository.line if commit.subject == CULPRIT)
+    culprits = {commit.sha for commit in stage.repository.line if commit.subject == CULPRIT}
+    pulls = Counter(pull.branch for pull in stage.forge.pulls)
     ready = next((each for each in story.status.conditions if each.type == "Ready"), None)
     judgement = story.status.judgement
     found: dict[str, object] = {
-        "jobs": {subject for subject, count in subjects.items() if count > 1 + subject.endswith("-healthy")},
-        "branches": sorted(stage.repository.branches) if len(stage.repository.branches) > 1 else (),
-        "pulls": stage.forge.pulls if len(stage.forge.pulls) > 1 else (),
-        "blamed": blamed(story) - {culprit},
+        "jobs": {subject for subject, count in subjects.items() if count > 1 + 2 * subject.endswith("-healthy")},
+        "branches": set(stage.repository.branches) - pulls.keys(),
+        "pulls": {branch for branch, count in pulls.items() if count > 1},
+        "proposed": {each.revert_sha for each in stage.forge.proposals.values()} - culprits,
+        "blamed": blamed(story) - culprits,
         "open at the end": story.status.incident and story.status.incident.id,
         "dead": () if ready and ready.status == "True" and judgement else (ready and ready.reason, judgement),
     }
@@ -108,11 +161,12 @@ PROFILED_NEXT, MERGED_NEXT = Story.STEPS.index("explain"), Story.STEPS.index("me
 
 
 def cases() -> Iterator[ParameterSet]:
-    """Every tamper before two of the steps, and in the long suite before each of the others."""
-    for name, tamper in TAMPERS.items():
-        yield pytest.param(tamper, (PROFILED_NEXT, MERGED_NEXT), id=name)
-        others = tuple(stage for stage in STAGES if stage not in (PROFILED_NEXT, MERGED_NEXT))
-        yield pytest.param(tamper, others, id=f"{name}, other steps", marks=pytest.mark.faults)
+    """Every tamper before one or two of the steps, and in the long suite before each of the others."""
+    for tampers, quick in ((TAMPERS, (PROFILED_NEXT, MERGED_NEXT)), (OF_PROPOSALS, (MERGED_NEXT,))):
+        for name, tamper in tampers.items():
+            yield pytest.param(tamper, quick, id=name)
+            others = tuple(stage for stage in STAGES if stage not in quick)
+            yield pytest.param(tamper, others, id=f"{name}, other steps", marks=pytest.mark.faults)
 
 
 @pytest.mark.parametrize(("tamper", "stages"), list(cases()))

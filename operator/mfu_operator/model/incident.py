@@ -82,7 +82,8 @@ class ProposalFact:
     @property
     def ours(self) -> bool:
         """Whether it is an open pull request that holds the operator's commit and nothing else."""
-        return self.state is PullRequestState.OPEN and self.head is not None and not self.theirs
+        known = self.number is not None and self.head is not None
+        return known and self.state is PullRequestState.OPEN and not self.theirs
 
 
 @dataclass(frozen=True, slots=True)

@@ -233,13 +233,14 @@ def _wants_proposal(world: World, incident: Incident) -> bool:
 
 
 def proposal_missing(spec: BaselineSpec, incident: Incident) -> bool:
-    """Whether what spec.remediation.mode asks for is not there yet; a dry run is no answer to PullRequest."""
+    """Whether what spec.remediation.mode asks for is not there yet. A dry run is no answer to PullRequest, and neither
+    is a pull request whose number somebody took out of the status: it is found again by its branch."""
     mode, proposal = spec.remediation.mode, incident.proposal
     if mode is RemediationMode.OFF or incident.blocked is not None:
         return False
     if proposal is None or proposal.withdrawn is not None:
         return True
-    return proposal.dry_run and mode is RemediationMode.PULL_REQUEST
+    return (proposal.dry_run or proposal.number is None) and mode is RemediationMode.PULL_REQUEST
 
 
 def _with(world: World, incident: Incident, *events: Event) -> Record:

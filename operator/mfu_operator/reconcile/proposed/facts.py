@@ -65,12 +65,13 @@ def _of(incident: Incident, baseline: str) -> Iterator[Sharer]:
 
 
 def proposals(status: Status) -> Iterator[tuple[Incident, ProposalFact]]:
-    """Every pull request with its incident, newest first; dry runs are none."""
+    """Every pull request with its incident, newest first; dry runs are none, and neither is one whose number somebody
+    took out of the status."""
     for incident in incidents(status):
-        if incident.proposal is not None and incident.proposal.url is not None:
-            yield incident, incident.proposal
-        for each in reversed(incident.exonerated):
-            yield incident, each.proposal
+        told = (each.proposal for each in reversed(incident.exonerated))
+        for proposal in (incident.proposal, *told):
+            if proposal is not None and proposal.url is not None and proposal.number is not None:
+                yield incident, proposal
 
 
 def with_proposal(status: Status, url: str | None, change: Callable[[ProposalFact], ProposalFact]) -> Status:
