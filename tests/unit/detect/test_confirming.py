@@ -111,6 +111,6 @@ def test_a_run_is_starting_until_its_own_level_was_recorded(level_until_minutes:
     for reading in slow:
         state = advance(state, reading, BASELINE, RULE)
     assert state.alarmed is (recorded_s is None)
-    for reading in joined(slow, flat(60, loss=0.10, incarnation="b"))[len(slow) :]:
+    for reading in joined(slow, flat(32, loss=0.10, incarnation="b"))[len(slow) :]:
         state = advance(state, reading, BASELINE, RULE)
     assert state.alarmed, "another run is not the one that the level was recorded of"

@@ -113,7 +113,7 @@ class _Builder:
             value = self._loader.construct_object(node)
         except (yaml.YAMLError, ValueError, TypeError, OverflowError):
             return str(node.value)
-        if isinstance(value, str) and node.style is None and _NUMBER.match(value):
+        if isinstance(value, str) and not node.style and _NUMBER.match(value):
             return float(value)
         return value if isinstance(value, str | int | float | bool) or value is None else str(node.value)
 

@@ -64,7 +64,10 @@ class _Reader:
             elif char == "#" and not self._in_word:
                 end = text.find("\n", self._at)
                 self._at = len(text) if end < 0 else end
-            elif char == "<" and text.startswith("<<", self._at) and not text.startswith("<<<", self._at):
+            elif text.startswith("<<<", self._at):
+                self._add("<<<")
+                self._at += 3
+            elif text.startswith("<<", self._at):
                 self._here_document()
             elif self._open is not None and char in "\n;&|(":
                 self._end_word()
