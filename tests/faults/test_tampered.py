@@ -63,13 +63,13 @@ def of_wrong_kinds(story: Story, status: Status) -> Status:
 
 
 def with_its_history_twice(story: Story, status: Status) -> Status:
-    return {**status, "history": [*status.get("history", []), *status.get("history", [])]}
+    return {**status, "history": 2 * status.get("history", [])}
 
 
 def with_its_last_incident_open(story: Story, status: Status) -> Status:
     """A person takes an incident out of the history and opens it again."""
-    *_, last = [None, *status.get("history", [])]
-    return status if last is None or "incident" in status else {**status, "incident": last}
+    history: list[Any] = status.get("history", [])
+    return status if not history or "incident" in status else {**status, "incident": history[-1]}
 
 
 def an_hour_ahead(story: Story, status: Status) -> Status:

@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 
 from mfu_operator.model.account import PARTS, StepAccount
+from mfu_operator.model.diagnosis import Bottleneck
 from mfu_operator.trace.analyze import analyze
 from mfu_operator.trace.answer import Answer, OpportunityRow
+from mfu_operator.trace.diagnosis import causes
+from mfu_operator.trace.diagnosis.case import Case
 from mfu_operator.trace.diagnosis.diagnose import diagnose
 from mfu_operator.trace.diagnosis.opportunities import opportunities
 from tests.support.facts import facts_of
@@ -158,3 +161,12 @@ def test_model_copies_of_a_start_up_are_not_to_be_gained() -> None:
     span = step(compute=50, h2d=50, facts={"wholeSteps": 0.0, "startupNs": 60.0 * MS, "startupCopiesNs": 50.0 * MS})
     assert not opportunities(span)
     assert opportunities(replace(span, facts=facts_of(wholeSteps=0.0)))[0].cause == "ExposedCopies"
+
+
+@pytest.mark.parametrize(("waiting_ms", "found"), [(5.0, False), (40.0, True)])
+def test_without_a_baseline_synchronisations_are_a_cause_where_the_device_idles_behind_them(
+    waiting_ms: float, found: bool
+) -> None:
+    waits = step(compute=50, idleHost=45 - waiting_ms, idleSync=waiting_ms, facts={"syncCalls": 100.0})
+    cause = causes.find(Case(waits, None), Bottleneck.HOST_BOUND)
+    assert (cause is not None and cause.cause.name == "Synchronisation") is found

@@ -59,7 +59,7 @@ class _Reader:
                 self._quoted(char)
             elif char == "\\":
                 self._escaped()
-            elif char == "$" and text.startswith("$(", self._at):
+            elif text.startswith("$(", self._at):
                 self._substituted()
             elif char == "#" and not self._in_word:
                 end = text.find("\n", self._at)
