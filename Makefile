@@ -46,7 +46,8 @@ unit: $(INSTALLED) ## The tests that need no cluster
 faults: $(INSTALLED) ## The operator under crashes, clocks, tampering, upgrades and missing rights, with a table (minutes)
 	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup tests/faults
 
-e2e-torch: $(INSTALLED) ## Captures of real PyTorch jobs on the CPU: ways, faults, overhead, frameworks, with a table (minutes)
+e2e-torch: $(INSTALLED) ## Captures of real PyTorch jobs on the CPU, on the cluster too: ways, faults, overhead, with a table (minutes)
+	@$(BIN)/python -m tests.prepare
 	@$(BIN)/python -m pytest -q -m torch tests/live
 
 soak: $(INSTALLED) ## Thousands of incidents with churn, the clock as fast as it goes: what is held at the end (ten minutes)
@@ -54,7 +55,7 @@ soak: $(INSTALLED) ## Thousands of incidents with churn, the clock as fast as it
 
 e2e: $(INSTALLED) ## The tests on the real cluster
 	@$(BIN)/python -m tests.prepare
-	@$(BIN)/python -m pytest -q -m cluster
+	@$(BIN)/python -m pytest -q -m "cluster and not faults and not torch"
 
 generate: $(INSTALLED) ## Write what is derived from other files (the copies of the CRD and of the GPU peaks, a picture, FACTS.md)
 	@cp crds/trainingbaseline.yaml charts/mfu-operator/crds/trainingbaseline.yaml

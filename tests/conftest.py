@@ -23,7 +23,8 @@ settings.register_profile("patient", settings(), deadline=None, suppress_health_
 settings.load_profile("patient")
 """Properties are about values: how long one takes is the machine's matter."""
 
-NAMESPACES = ("main-job", "quiet-job", "careful-job", "hindered-job", "trouble")
+LIVE = "live-job"
+NAMESPACES = ("main-job", "quiet-job", "careful-job", "hindered-job", "trouble", LIVE)
 """Where the end-to-end tests put baselines."""
 
 

@@ -15,7 +15,7 @@ from tests.cluster import preflight
 
 ROOT = Path(__file__).resolve().parents[1]
 FAST = ("-n", "2", "-m", "not cluster and not faults and not torch and not browser", "-q")
-REAL = ("-m", "cluster and not faults", "-q", "--durations=15")
+REAL = ("-m", "cluster and not faults and not torch", "-q", "--durations=15")
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,6 @@ def _readings(mfus: Sequence[float], pods: Sequence[str], info: Mapping[str, str
             incarnation=",".join(sorted(pods)),
             info=info,
             running_ratio=1.0,
-            rank_step_s=dict.fromkeys(pods, 2.0) if len(pods) > 1 else {},
         )
         for index in range(SCRAPES)
     ]
@@ -191,7 +190,6 @@ def test_a_reading_is_the_mean_over_the_ranks(metrics: Metrics) -> None:
     reading = metrics.latest([JOB], BEGIN_S + 100)[JOB][-1]
     assert reading.values[Signal.MFU] == pytest.approx(0.46)
     assert reading.values[Signal.STEP_TIME] == pytest.approx(2.0)
-    assert reading.rank_step_s == {"gpt-0-abcde": 2.0, "gpt-1-fghij": 2.0}
     assert reading.incarnation == "gpt-0-abcde,gpt-1-fghij"
 
 

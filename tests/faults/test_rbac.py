@@ -28,7 +28,7 @@ from tests.faults.table import Row
 from tests.support.awaited import awaited
 from tests.support.stored_object import stored_object
 
-pytestmark = [pytest.mark.cluster, ONE_PROCESS]
+pytestmark = [pytest.mark.cluster, pytest.mark.faults, ONE_PROCESS]
 
 NAME = "gpt-small"
 WORKLOADS = (

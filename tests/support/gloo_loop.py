@@ -28,12 +28,17 @@ class GlooRank:
 
 @dataclass(frozen=True)
 class GlooJob:
-    """`marks`: "ProfilerStep", or "Optimizer" where the profiler was asked by a daemon and nothing else marks steps."""
+    """`marks`: "ProfilerStep", or "Optimizer" where the profiler was asked by a daemon and nothing else marks steps.
+
+    `scatter_ms`: how much later than the first a rank may leave a collective: where ranks share few cores, as many
+    milliseconds as a scheduler's turn.
+    """
 
     ranks: Sequence[GlooRank]
     steps: int = 7
     buckets: int = 3
     transfer_ms: float = 8.0
+    scatter_ms: float = 0.4
     marks: str = "ProfilerStep"
 
     def write(self, folder: Path, seed: int = 1) -> Path:
@@ -74,10 +79,10 @@ class GlooJob:
             starts = [max(at, done) for at in own]
             done = max(starts) + self.transfer_ms * dice.lognormvariate(0, 0.1)
             for rank, start in enumerate(starts):
-                ends = done + dice.uniform(0, 0.4)
+                ends = done + dice.uniform(0, self.scatter_ms)
                 events[rank].append(_event("gloo:all_reduce", start, ends, RUNLOOP))
         for rank, at in enumerate(ready):
-            left = done + dice.uniform(0.5, 1.0)
+            left = done + self.scatter_ms + dice.uniform(0.1, 0.6)
             events[rank].append(_event("backward", at, left, MAIN))
             ends = left + 4 * dice.lognormvariate(0, 0.05)
             events[rank].append(_event("Optimizer.step#SGD.step", left, ends, MAIN))

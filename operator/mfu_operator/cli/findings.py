@@ -7,7 +7,7 @@ from mfu_operator.detect.samples import INFO, MFU, PHASE, RUNNING_RATIO, SCRAPED
 
 WITHOUT = {
     MFU: "MFU is not judged; throughput or step time can be",
-    STEP_TIME: "step time is not judged, and a slow rank cannot be told",
+    STEP_TIME: "step time is not judged",
     THROUGHPUT: "throughput is not judged, and a changed MFU formula cannot be told from a loss",
     STEPS: "a hang is told late and as missing data, for a gauge that nobody sets keeps its value",
     PHASE: "checkpoints and evaluations are not gated, and a loss needs 10 minutes of evidence and not 7",

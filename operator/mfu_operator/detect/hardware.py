@@ -1,11 +1,11 @@
-"""Losses that no commit causes: a link that trained down, a throttled or failing GPU, slow ranks, another node.
+"""Losses that no commit causes: a link that trained down, a throttled or failing GPU, another node.
 
 Every finding names node and GPU and blocks a proposal. What was not measured is listed as such: it is not healthy.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean, median
+from statistics import fmean
 
 from mfu_operator.detect.formatting import per_cent
 from mfu_operator.model.diagnosis import Bottleneck
@@ -22,9 +22,6 @@ faults; 0x4 (power cap) is set on a healthy GPU at full load, and counts only wh
 
 _POWER_CAP = 0x04
 
-_SLOW_RANK = 0.05
-"""Ranks of a synchronous job wait for each other, so healthy ones show the same step time within a few per cent."""
-
 _IDLE = 0x01
 """A GPU that idles may let its link's generation fall to save power, and takes it back under load."""
 
@@ -33,9 +30,6 @@ NODES_CHANGED = "NodesChanged"
 
 _LINKS = (("generation", "link_generation", "link_max_generation"), ("width", "link_width", "link_max_width"))
 """What a link is, its reading, and the reading of what it could be."""
-
-_FEWEST_RANKS = 3
-"""Of two ranks that differ, nothing says which one is wrong."""
 
 _USER_XIDS = frozenset({13, 31, 43, 45, 68})
 """XIDs that a faulty program causes (out-of-range access, page fault, stopped or preempted channel): no hardware."""
@@ -100,27 +94,23 @@ def _usual_of(old: HardwareReading, new: HardwareReading) -> HardwareReading:
 def rule_out(
     now: Sequence[HardwareReading],
     healthy: Sequence[HardwareReading] = (),
-    rank_step_s: Mapping[str, float] | None = None,
     node_of: Mapping[str, str] | None = None,
     usual_nodes: Collection[str] = (),
-    usual_rank_step_s: Mapping[str, float] | None = None,
 ) -> Ruling:
     """Look for hardware behind a loss.
+
+    A slow rank is not looked for here: ranks of a synchronous job wait for each other, so their step times agree, and
+    what differs is where their windows end. A capture of the ranks tells who waits for whom.
 
     Args:
         now: readings of the job's GPUs during the loss.
         healthy: readings of GPUs while the baseline held: what is normal for this job. Without any, errors that are
             counted or repeated for ever (XID, ECC) are no findings: they may be old.
-        rank_step_s: seconds per step by rank (its pod, and of several in one pod its name after a space). In a
-            synchronous job they agree; one that measures only its own part shows the slow ranks.
         node_of: node by pod.
         usual_nodes: the nodes on which the baseline was held; empty: not known.
-        usual_rank_step_s: as rank_step_s, while the baseline held: what a rank always takes longer explains no loss.
-            None, or without some of the ranks of now: they are taken for equal.
     """
     usual = _Usual(healthy)
     findings = [finding for reading in now for finding in _of_gpu(reading, usual)]
-    findings += _slow_ranks(_shown(rank_step_s or {}), _shown(usual_rank_step_s or {}), node_of or {})
     findings += _moved(frozenset((node_of or {}).values()), frozenset(usual_nodes), now)
     return Ruling(tuple(findings), tuple(_unmeasured(now, usual)), tuple(_activity(now, healthy)))
 
@@ -189,50 +179,6 @@ def _errors(reading: HardwareReading, usual: _Usual, where: str) -> Iterable[Fin
     if new_errors > 0:
         text = f"{new_errors} uncorrected ECC errors on {where}"
         yield Finding(Bottleneck.HARDWARE_DEGRADED, "EccErrors", where, text)
-
-
-def _shown(step_s: Mapping[str, float]) -> Mapping[str, float]:
-    """Without ranks that have not made a step yet."""
-    return {rank: seconds for rank, seconds in step_s.items() if seconds > 0}
-
-
-def _slow_ranks(now_s: Mapping[str, float], usual_s: Mapping[str, float], node_of: Mapping[str, str]) -> list[Finding]:
-    """Those of a minority that are slower than the others' median while the others agree."""
-    if len(now_s) < _FEWEST_RANKS:
-        return []
-    evened_s = _evened(now_s, usual_s)
-    middle = median(evened_s.values())
-    slow = sorted(rank for rank, seconds in evened_s.items() if seconds >= middle * (1 + _SLOW_RANK))
-    others = [seconds for rank, seconds in evened_s.items() if rank not in slow]
-    if not slow or 2 * len(slow) >= len(now_s) or max(others) > median(others) * (1 + _SLOW_RANK / 2):
-        return []
-    behind, where = per_cent(_behind(now_s, slow)), _some([_placed(rank, node_of) for rank in slow])
-    text = f"rank {where} takes {behind} longer for a step than the median of the others"
-    if len(slow) > 1:
-        share = f"{len(slow)} of {len(now_s)} ranks"
-        text = f"{share} take at least {behind} longer for a step than the median of the others: {where}"
-    if evened_s is not now_s and _behind(usual_s, slow) >= _SLOW_RANK / 2:
-        text += f", {per_cent(_behind(usual_s, slow))} while the baseline held"
-    return [Finding(Bottleneck.STRAGGLER, "SlowRank", where, text)]
-
-
-def _behind(step_s: Mapping[str, float], slow: Sequence[str]) -> float:
-    """By how much the fastest of the slow ranks is slower than the others' median."""
-    others = median(seconds for rank, seconds in step_s.items() if rank not in slow)
-    return min(step_s[rank] for rank in slow) / others - 1
-
-
-def _evened(now_s: Mapping[str, float], usual_s: Mapping[str, float]) -> Mapping[str, float]:
-    """Seconds per step by rank, as they were if all ranks usually took the same."""
-    if not set(now_s) <= set(usual_s):
-        return now_s
-    middle = median(usual_s[rank] for rank in now_s)
-    return {rank: seconds * middle / usual_s[rank] for rank, seconds in now_s.items()}
-
-
-def _placed(rank: str, node_of: Mapping[str, str]) -> str:
-    pod = rank.partition(" ")[0]
-    return f"{node_of[pod]} {rank}" if pod in node_of else rank
 
 
 def _moved(nodes: frozenset[str], usual: frozenset[str], now: Sequence[HardwareReading]) -> list[Finding]:

@@ -1,7 +1,6 @@
 """From the samples of many series to one reading per job and moment. Sources differ in how samples come, not here."""
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from statistics import fmean
@@ -47,7 +46,6 @@ class _Process:
     values: dict[str, float] = field(default_factory=dict)
     phase: Phase = Phase.UNKNOWN
     info: Mapping[str, str] = field(default_factory=dict)
-    rank: str = ""
 
 
 class Assembly:
@@ -120,7 +118,6 @@ def _note(process: _Process, kind: str, value: float, labels: Mapping[str, str])
     elif kind == INFO:
         told = {name: text for name, text in labels.items() if name in INFO_FIELDS and text}
         process.info = {**told, **process.info}
-        process.rank = labels.get("rank") or process.rank
     elif kind == SCRAPED_AT:
         process.scraped_s = value if process.scraped_s is None else max(process.scraped_s, value)
     elif kind == STEPS:
@@ -151,7 +148,6 @@ def _reading(at_s: float, processes: list[_Process]) -> Reading | None:
         incarnation=",".join(sorted({process.pod for process in current})),
         info=next((process.info for process in current if process.info), {}),
         running_ratio=fmean(ratios) if ratios else None,
-        rank_step_s=_rank_step_s(current),
     )
 
 
@@ -177,17 +173,3 @@ def _phase(processes: list[_Process]) -> Phase:
     """What gates any rank gates the job: the others wait for it."""
     seen = {process.phase for process in processes}
     return next((phase for phase in _GATING_FIRST if phase in seen), Phase.UNKNOWN)
-
-
-def _rank_step_s(processes: list[_Process]) -> dict[str, float]:
-    """By pod; by pod and rank (or place) where a pod has several processes."""
-    measured = [process for process in processes if STEP_TIME in process.values]
-    if len(measured) < 2:
-        return {}
-    pods = Counter(process.pod for process in measured)
-    return {
-        process.pod if pods[process.pod] == 1 else f"{process.pod} rank {process.rank or place}": process.values[
-            STEP_TIME
-        ]
-        for place, process in enumerate(measured)
-    }

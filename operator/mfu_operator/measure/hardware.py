@@ -49,9 +49,7 @@ def look_at_hardware(source: Metrics, swept: SweepRound) -> None:
         one.note_hardware(replace(one.hardware, now=gpus, complete=not _wants_usual(one)))
     for one in well:
         if found is not None and not _lacks(found, one):
-            latest = one.speed.latest
-            ranks = latest.rank_step_s if latest is not None else {}
-            one.note_hardware(one.hardware.looked(Look(swept.now_s, found.get(one.workload, ()), ranks)))
+            one.note_hardware(one.hardware.looked(Look(swept.now_s, found.get(one.workload, ()))))
 
 
 def _note_usual(

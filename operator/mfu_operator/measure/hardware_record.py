@@ -1,8 +1,7 @@
 """What is remembered of the GPUs of one job: how they read now, and how they usually do."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from statistics import median
+from dataclasses import dataclass, replace
 
 from mfu_operator.detect.hardware import Ruling, merged, rule_out
 from mfu_operator.model.series import HardwareReading
@@ -13,11 +12,10 @@ _MOST_TRIES_BACK = 10
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One look while the baseline held: what the GPUs read, and the ranks' seconds per step then."""
+    """One look while the baseline held: what the GPUs read, in one sweep."""
 
     at_s: float
     gpus: tuple[HardwareReading, ...]
-    rank_step_s: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +23,13 @@ class HardwareRecord:
     """The GPUs of one job.
 
     `now` is what they read in the last sweep of a loss, `usual` what they read while the baseline held (None: not
-    known), `usual_rank_step_s` the ranks' seconds per step then. `last_look` is usual once it is known that no loss had
+    known). `last_look` is usual once it is known that no loss had
     begun by then. `tries_back` counts how often the time before the loss was asked for; `complete`: the hardware was
     looked at since the loss, and what is usual of it before, as far as that can be had.
     """
 
     now: tuple[HardwareReading, ...] = ()
     usual: tuple[HardwareReading, ...] | None = None
-    usual_rank_step_s: Mapping[str, float] = field(default_factory=dict)
     last_look: Look | None = None
     tries_back: int = 0
     complete: bool = False
@@ -53,24 +50,17 @@ class HardwareRecord:
             return self
         if look.at_s >= before_s:
             return replace(self, last_look=None)
-        return replace(
-            self, usual=merged(self.usual or (), look.gpus), usual_rank_step_s=look.rank_step_s, last_look=None
-        )
+        return replace(self, usual=merged(self.usual or (), look.gpus), last_look=None)
 
     def with_usual(self, gpus: Sequence[HardwareReading]) -> "HardwareRecord":
         """With what was read before the loss."""
         return replace(self, usual=merged(self.usual or (), gpus))
 
-    def ruling(
-        self, ranks: Sequence[Mapping[str, float]], node_of: Mapping[str, str], usual_nodes: Collection[str]
-    ) -> Ruling:
+    def ruling(self, node_of: Mapping[str, str], usual_nodes: Collection[str]) -> Ruling:
         """What of the hardware explains the loss that is open now.
 
         Args:
-            ranks: seconds per step by rank in the last readings, oldest first.
             node_of: node by pod.
             usual_nodes: the nodes on which the baseline was held; empty: not known.
         """
-        latest = ranks[-1] if ranks else {}
-        now = {rank: median(each[rank] for each in ranks if rank in each) for rank in latest}
-        return rule_out(self.now, self.usual or (), now, node_of, usual_nodes, self.usual_rank_step_s)
+        return rule_out(self.now, self.usual or (), node_of, usual_nodes)

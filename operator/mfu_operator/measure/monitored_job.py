@@ -30,23 +30,18 @@ _MOST_RECORDED = 50_000
 _ONSETS_APART_S = 1.0
 """An onset that was read back from the status has lost its microseconds; one of another incident differs by more."""
 
-_RANK_READINGS = 5
-"""A slow rank is told by the medians of its last readings: one noisy one names nobody."""
-
 _AFTER_GATE_SHARE = 0.25
 """Readings are means over a window: after a gate opens, the next 2.5 of 10 minutes may still hold what it hid."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpeedRecord:
-    """What the readings amount to. `history_read`: those of the time before it was registered are among them; `ranks`
-    are the seconds per step by rank of the last readings of a loss."""
+    """What the readings amount to. `history_read`: those of the time before it was registered are among them."""
 
     history_read: bool = False
     state: State = field(default_factory=initial)
     latest: Reading | None = None
     readings: tuple[Reading, ...] = ()
-    ranks: tuple[Mapping[str, float], ...] = ()
 
     @property
     def run(self) -> RunMark | None:
@@ -185,7 +180,6 @@ class MonitoredJob:
             run=speed.run,
             problem=problem,
             hardware=hardware,
-            ranks=speed.ranks,
         )
 
     def _read_in_ignorance(
@@ -232,7 +226,6 @@ class MonitoredJob:
         if terms.baseline is not None:
             for reading, held in zip(fresh, gates, strict=True):
                 state = advance(state, reading, terms.baseline, terms.spec.detection, held)
-        seen = fresh[-1].rank_step_s
         kept = [fresh[-1]]
         if terms.recording_since_s is not None:
             counting = (reading for reading, held in zip(fresh, gates, strict=True) if not held)
@@ -242,7 +235,6 @@ class MonitoredJob:
             state,
             fresh[-1],
             tuple(kept),
-            (*speed.ranks[1 - _RANK_READINGS :], seen) if seen and state.alarmed else (),
         )
 
     def _gates_at(self, reading: Reading) -> frozenset[Gate]:

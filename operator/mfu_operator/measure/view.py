@@ -29,7 +29,7 @@ class SweepView:
     symptoms: what is wrong with the run apart from its speed; None while that is not known. readings: oldest first, all
     since a recording began, otherwise the last one. latest: the last reading, whether it counted or not. run: None
     before any reading. problem: what is wrong with the source; Wait(NoSeries) where it answers and has nothing of this
-    job. hardware and ranks are what `ruling` goes by.
+    job. hardware is what `ruling` goes by.
     """
 
     filled: bool = False
@@ -41,13 +41,12 @@ class SweepView:
     run: RunMark | None = None
     problem: MfuError | None = None
     hardware: HardwareRecord = field(default_factory=HardwareRecord)
-    ranks: tuple[Mapping[str, float], ...] = ()
 
     def ruling(self, node_of: Mapping[str, str] | None = None, usual_nodes: Collection[str] = ()) -> Ruling:
         """What of the hardware explains the loss that is open now, against what was read while there was none.
 
         Args:
-            node_of: node by pod, to name the slow rank's.
+            node_of: node by pod.
             usual_nodes: the nodes on which the baseline was held; empty: not known.
         """
-        return self.hardware.ruling(self.ranks, node_of or {}, usual_nodes)
+        return self.hardware.ruling(node_of or {}, usual_nodes)

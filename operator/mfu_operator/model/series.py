@@ -29,7 +29,6 @@ class Reading:
     absent keys. `step` is the step counter, None where it is not exported. `incarnation` tells one set of pods from
     the next (the pods' names joined). `info` are the labels that the job exports about itself. `running_ratio` is the
     share of the values' own window that the job spent in the phase running, None where it does not say.
-    `rank_step_s` holds seconds per step by pod, for a job of more than one pod: what tells a slow rank.
     """
 
     time_s: float
@@ -39,7 +38,6 @@ class Reading:
     incarnation: str = ""
     info: Mapping[str, str] = field(default_factory=dict)
     running_ratio: float | None = None
-    rank_step_s: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,7 +118,7 @@ def explain(world: World) -> Step | None:
 
 
 def outside_of_commits(world: World) -> Diagnosis | None:
-    """Hardware or a slow rank, where readings during the loss or the profile's own look at the GPUs show it."""
+    """Hardware, where readings during the loss or the profile's own look at the GPUs show it."""
     seen = [finding for finding in world.findings if finding.cause != NODES_CHANGED]
     if seen:
         first = seen[0]

@@ -21,7 +21,6 @@ def test_a_pair_of_prometheus_servers_counts_once() -> None:
     rows: Rows = [(TARGET | {"prometheus_replica": str(index)}, "0.4") for index in range(2)]
     reading = opened(answers(mfu_only(rows))).latest([JOB], 1000.0)[JOB][0]
     assert reading.values == {Signal.MFU: 0.4}
-    assert reading.rank_step_s == {}
 
 
 def test_processes_of_one_pod_are_told_apart_by_their_instance() -> None:

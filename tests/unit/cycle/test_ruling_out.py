@@ -43,7 +43,7 @@ class Fleet(Stage):
     def __init__(self) -> None:
         super().__init__()
         self.source = Source()
-        self.speed, self.ranks = 0.46, {"gpt-small-x": 2.0}
+        self.speed = 0.46
         self.real = Sweep(SourcesDouble(self.source), lambda: self.now_s, 30.0)
         self.adapters = replace(self.adapters, sweep=self.real)
 
@@ -51,7 +51,7 @@ class Fleet(Stage):
         for _ in range(round(minutes * 2)):
             self.tick()
             self.tick()
-            reading = Reading(self.now_s, {Signal.MFU: self.speed}, incarnation="a", rank_step_s=self.ranks)
+            reading = Reading(self.now_s, {Signal.MFU: self.speed}, incarnation="a")
             self.source.add(worlds.REF, reading)
             self.real.run_once()
 
@@ -77,14 +77,6 @@ def gpu(**changes: int) -> Callable[[Fleet], None]:
     return change
 
 
-def slow_rank(fleet: Fleet) -> None:
-    fleet.ranks = {"gpt-small-x": 2.6, "gpt-small-y": 2.0, "gpt-small-z": 2.0}
-
-
-def slow_ranks(fleet: Fleet) -> None:
-    fleet.ranks = {f"gpt-small-{letter}": 2.6 if letter in "xy" else 2.0 for letter in "uvwxyz"}
-
-
 def moved(fleet: Fleet) -> None:
     key = ("Job", "team-a", "gpt-small")
     found = fleet.cluster.workloads[key]
@@ -97,8 +89,6 @@ FAULTS = [
     pytest.param(gpu(throttle_bits=0x44), "HardwareDegraded", "Throttled", "node-1 H200 0", id="throttling"),
     pytest.param(gpu(xid=79), "HardwareDegraded", "XidError", "node-1 H200 0", id="XID"),
     pytest.param(gpu(ecc_errors=3), "HardwareDegraded", "EccErrors", "node-1 H200 0", id="ECC"),
-    pytest.param(slow_rank, "Straggler", "SlowRank", "node-1 gpt-small-x", id="one slow rank"),
-    pytest.param(slow_ranks, "Straggler", "SlowRank", "node-1 gpt-small-x, gpt-small-y", id="several slow ranks"),
     pytest.param(moved, "HardwareDegraded", "NodesChanged", "node-9", id="another node"),
 ]
 

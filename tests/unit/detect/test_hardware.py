@@ -53,60 +53,6 @@ def test_an_error_that_was_there_while_the_baseline_held_explains_no_loss() -> N
     assert rule_out([gpu(ecc_errors=3)], [gpu(ecc_errors=2)]).findings[0].text.startswith("1 uncorrected")
 
 
-def test_one_slow_rank_is_named_with_its_node() -> None:
-    ranks = {"a": 1.0, "b": 1.01, "c": 1.2, "d": 1.0}
-    finding = rule_out([], rank_step_s=ranks, node_of={"c": "node-7"}).findings[0]
-    assert (finding.bottleneck, finding.where) == (Bottleneck.STRAGGLER, "node-7 c")
-
-
-def test_several_slow_ranks_are_named_together_with_their_nodes() -> None:
-    """All ranks of one node of four."""
-    ranks = {f"p-{index}": 1.3 if index // 2 == 1 else 1.0 + 0.002 * index for index in range(8)}
-    node_of = {f"p-{index}": f"node-{index // 2}" for index in range(8)}
-    (finding,) = rule_out([], rank_step_s=ranks, node_of=node_of).findings
-    assert (finding.bottleneck, finding.cause) == (Bottleneck.STRAGGLER, "SlowRank")
-    assert finding.where == "node-1 p-2, node-1 p-3"
-    assert finding.text == (
-        "2 of 8 ranks take at least 28.8 % longer for a step than the median of the others: node-1 p-2, node-1 p-3"
-    )
-
-
-def test_of_two_halves_nothing_says_which_one_is_slow() -> None:
-    assert not rule_out([], rank_step_s={"a": 1.0, "b": 1.0, "c": 1.3, "d": 1.3}).blocks
-    assert not rule_out([], rank_step_s={"a": 1.0, "b": 1.3, "c": 1.3}).blocks
-
-
-def test_slow_ranks_beside_others_that_do_not_agree_are_named_no_more_than_one_is() -> None:
-    """Steps that spread evenly have no group that stands out."""
-    assert not rule_out([], rank_step_s={f"p-{index}": 1.0 + 0.02 * index for index in range(8)}).blocks
-
-
-def test_a_rank_that_took_as_much_longer_while_the_baseline_held_explains_nothing() -> None:
-    """A pipeline's last stage has the output layer too, and measures its own part."""
-    usual = {"p-0": 1.0, "p-1": 1.0, "p-2": 1.0, "p-3": 1.2}
-    slower = {rank: 1.15 * seconds for rank, seconds in usual.items()}
-    assert not rule_out([], rank_step_s=slower, usual_rank_step_s=usual).blocks
-    (finding,) = rule_out([], rank_step_s={**usual, "p-1": 1.2}, usual_rank_step_s=usual).findings
-    assert finding.where == "p-1"
-    (finding,) = rule_out([], rank_step_s={**usual, "p-3": 1.5}, usual_rank_step_s=usual).findings
-    assert finding.text == (
-        "rank p-3 takes 50 % longer for a step than the median of the others, 20 % while the baseline held"
-    )
-    others = {"q-0": 1.0, "q-1": 1.0, "q-2": 1.2}
-    assert rule_out([], rank_step_s=others, usual_rank_step_s=usual).findings[0].where == "q-2"
-
-
-def test_a_rank_that_shows_no_seconds_yet_is_compared_with_nobody() -> None:
-    assert not rule_out([], rank_step_s=dict.fromkeys("abc", 0.0)).blocks
-    ranks = {"a": 1.0, "b": 1.0, "c": 1.3, "d": 0.0}
-    assert rule_out([], rank_step_s=ranks, usual_rank_step_s=dict.fromkeys("abcd", 0.0)).findings[0].where == "c"
-
-
-def test_ranks_that_all_slowed_down_are_no_stragglers() -> None:
-    assert not rule_out([], rank_step_s={"a": 1.2, "b": 1.2, "c": 1.21}).blocks
-    assert not rule_out([], rank_step_s={"a": 1.0, "b": 1.5}).blocks
-
-
 def test_what_was_not_measured_is_said_and_is_not_healthy() -> None:
     assert "not ruled out" in rule_out([]).unmeasured[0]
     assert rule_out([gpu(xid=None), gpu()]).unmeasured == ("XID errors not measured on 1 of 2 GPUs",)
@@ -154,11 +100,6 @@ def test_what_is_usual_is_every_bit_the_best_link_and_the_errors_as_they_are() -
     (kept,) = merged([usual], [gpu(throttle_bits=None, xid=None, ecc_errors=None, link_generation=None)])
     assert (kept.throttle_bits, kept.link_generation, kept.xid, kept.ecc_errors) == (0x24, 5, 13, 2)
     assert len(merged([usual], [HardwareReading("node-9", "H200 3")])) == 2
-
-
-def test_a_slow_rank_of_many_in_one_pod_is_named_with_its_node() -> None:
-    ranks = {"gpt-0 rank 0": 1.0, "gpt-0 rank 1": 1.4, "gpt-0 rank 2": 1.0}
-    assert rule_out([], rank_step_s=ranks, node_of={"gpt-0": "node-7"}).findings[0].where == "node-7 gpt-0 rank 1"
 
 
 def test_nodes_that_are_new_are_named_with_their_gpus() -> None:

@@ -4,8 +4,8 @@ from dataclasses import replace
 import pytest
 
 from mfu_operator.errors import MfuError, Retry
-from mfu_operator.model.baseline import Signal, WorkloadRef
-from mfu_operator.model.series import HardwareReading, Reading
+from mfu_operator.model.baseline import WorkloadRef
+from mfu_operator.model.series import HardwareReading
 from mfu_operator.model.verdict import Verdict
 from tests.support.metrics_double import MetricsDouble, SourcesDouble
 from tests.support.sweep_bench import BASELINE, JOB, SPEC, Bench
@@ -208,44 +208,6 @@ def test_an_incident_that_recovered_while_the_operator_was_away_is_ruled_on(
     assert judgement is not None
     assert judgement.recovered
     assert bench.view().filled
-
-
-def test_a_slow_rank_is_told_by_the_median_of_its_last_readings(bench: Bench) -> None:
-    def run(minutes: float, slow_s: float) -> None:
-        for _ in range(round(minutes * 2)):
-            bench.now_s += 30
-            ranks = {"gpt-0": 2.0, "gpt-1": 2.0, "gpt-2": slow_s, "gpt-3": 2.02}
-            reading = Reading(bench.now_s, {Signal.MFU: 0.36}, incarnation="a", rank_step_s=ranks)
-            bench.metrics.add(JOB, reading)
-            bench.sweep.run_once()
-
-    bench.sweep.register("uid", SPEC, BASELINE)
-    bench.run(30)
-    run(20, slow_s=2.0)
-    assert causes(bench) == []
-    run(0.5, slow_s=2.6)
-    assert causes(bench) == []
-    run(2, slow_s=2.6)
-    (finding,) = bench.view().ruling({"gpt-2": "node-7"}).findings
-    assert (finding.cause, finding.where) == ("SlowRank", "node-7 gpt-2")
-
-
-def test_a_rank_that_is_always_slower_is_no_slow_rank(bench: Bench, hardware: WithHardware) -> None:
-    def run(minutes: int, step_s: float, slow: tuple[str, ...]) -> None:
-        for _ in range(2 * minutes):
-            bench.now_s += 30
-            ranks = {rank: step_s * (1.3 if rank in slow else 1.0) for rank in ("gpt-0", "gpt-1", "gpt-2", "gpt-3")}
-            values = {Signal.MFU: 0.46 * 2.0 / step_s}
-            hardware.add(JOB, Reading(bench.now_s, values, incarnation="a", rank_step_s=ranks))
-            bench.sweep.run_once()
-
-    bench.sweep.register("uid", SPEC, BASELINE)
-    run(40, 2.0, slow=("gpt-2",))
-    run(20, 2.5, slow=("gpt-2",))
-    assert causes(bench) == []
-    run(5, 2.5, slow=("gpt-1", "gpt-2"))
-    (finding,) = bench.view().ruling().findings
-    assert finding.where == "gpt-1"
 
 
 def test_a_run_on_a_node_where_it_never_held_the_baseline_is_told(bench: Bench) -> None:

@@ -16,7 +16,7 @@ NEVER_PROPOSED = [
     ("Inconclusive", Diagnosis(Bottleneck.INCONCLUSIVE, None, 0.0, ("graphs hide the kernels",))),
     ("Inconclusive", Diagnosis(None, None, 1.0, ("nothing grew",))),
     ("HardwareDegraded", Diagnosis(Bottleneck.HARDWARE_DEGRADED, "LinkDegraded", 1.0, ("PCIe width 8 of 16",))),
-    ("Straggler", Diagnosis(Bottleneck.STRAGGLER, "SlowRank", 1.0, ("rank 3",))),
+    ("Straggler", Diagnosis(Bottleneck.STRAGGLER, "SlowCompute", 1.0, ("rank 3",))),
     ("NotComparable", replace(worlds.STARVED, comparable=False, not_comparable_because=("the GPU differs",))),
 ]
 
@@ -41,7 +41,7 @@ def diagnosed(step: Step | None) -> Diagnosis:
 
 OBSERVED = [
     Finding(Bottleneck.HARDWARE_DEGRADED, "ThermalThrottling", "node-1 GPU 3", "throttled by heat"),
-    Finding(Bottleneck.STRAGGLER, "SlowRank", "node-2 gpt-small-y", "rank takes 20 % longer"),
+    Finding(Bottleneck.HARDWARE_DEGRADED, "LinkDegraded", "node-2 GPU 1", "link at 1 of 5"),
 ]
 
 

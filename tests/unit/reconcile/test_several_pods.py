@@ -47,13 +47,13 @@ def test_an_incident_of_such_a_workload_is_inconclusive_with_the_same_words(fail
     assert [text for text in ("NotInstrumented", *NOT_YET) if text not in diagnosis.evidence[0]] == []
 
 
-def test_a_slow_rank_of_such_a_workload_is_still_named() -> None:
-    slow = Finding(Bottleneck.STRAGGLER, "SlowRank", "node-2 gpt-small-y", "rank takes 20 % longer")
-    said = decide(story_world(ailing(incident()), {"workload": PAIR, "findings": (slow,)}))
+def test_failing_hardware_of_such_a_workload_is_still_named() -> None:
+    hot = Finding(Bottleneck.HARDWARE_DEGRADED, "Throttled", "node-2 GPU 3", "throttled by heat")
+    said = decide(story_world(ailing(incident()), {"workload": PAIR, "findings": (hot,)}))
     assert isinstance(said, Record)
     assert said.status.incident is not None
     assert said.status.incident.diagnosis is not None
-    assert said.status.incident.diagnosis.cause == "SlowRank"
+    assert said.status.incident.diagnosis.cause == "Throttled"
 
 
 def test_a_job_of_one_pod_that_has_two_during_a_roll_out_is_waited_for() -> None:

@@ -44,7 +44,7 @@ def test_growth_just_beyond_chance_is_no_surer_than_a_coin() -> None:
 def ranks(skew_ms: float, wait_ms: float, **known: float) -> dict[str, float]:
     """Every rank of the job recorded, and how far they are apart."""
     compared = {"worldSize": 8.0, "ranksRecorded": 8.0, "communicationCalls": 4.0}
-    return compared | {"rankSkewNs": skew_ms * MS, "rankWaitNs": wait_ms * MS} | known
+    return compared | {"rankSkewNs": skew_ms * MS, "rankWaitNs": wait_ms * MS, "slowestRank": 3.0} | known
 
 
 @pytest.mark.parametrize(

@@ -153,13 +153,14 @@ def test_one_rank_alone_blames_no_link_that_may_be_a_slow_rank() -> None:
     alone = diagnose(linked(65, slower, worldSize=8.0), linked(45, HEALTHY, worldSize=8.0))
     assert (alone.bottleneck, alone.cause, alone.evidence[-1]) == (Bottleneck.COMMS_BOUND, None, doubt)
     assert alone.confidence <= 0.5
-    compared = {"worldSize": 8.0, "ranksRecorded": 8.0, "rankSkewNs": 0.0, "rankWaitNs": 0.0}
+    compared = {"worldSize": 8.0, "ranksRecorded": 8.0, "rankSkewNs": 0.0, "rankWaitNs": 0.0, "slowestRank": 3.0}
     every = diagnose(linked(65, slower, **compared), linked(45, HEALTHY, **compared))
     assert every.cause == "SlowLink"
     assert doubt not in every.evidence
 
 
-STRAGGLING = {"worldSize": 8.0, "ranksRecorded": 8.0, "rankSkewNs": 15.0 * MS, "rankWaitNs": 15.0 * MS}
+COMPARED = {"worldSize": 8.0, "ranksRecorded": 8.0, "slowestRank": 3.0}
+STRAGGLING = {**COMPARED, "rankSkewNs": 15.0 * MS, "rankWaitNs": 15.0 * MS}
 """One of eight ranks keeps the others waiting."""
 
 
@@ -181,7 +182,7 @@ def test_a_rank_that_others_wait_for_is_a_straggler_where_they_did_not_in_the_ba
 
 @pytest.mark.parametrize(("skew_ms", "wait_ms"), [(18.0, 8.0), (8.0, 18.0)])
 def test_what_a_rank_loses_and_what_others_wait_for_it_both_count(skew_ms: float, wait_ms: float) -> None:
-    sound = {**STRAGGLING, "rankSkewNs": 0.0, "rankWaitNs": 0.0}
+    sound = {**STRAGGLING, "rankSkewNs": 0.0, "rankWaitNs": 0.0, "slowestRank": 3.0}
     now = {**STRAGGLING, "rankSkewNs": skew_ms * MS, "rankWaitNs": wait_ms * MS}
     slower = account(compute=50, communication=60, idleInput=2, idleHost=8)
     assert diagnose(with_facts(slower, **now), with_facts(HEALTHY, **sound)).bottleneck is Bottleneck.STRAGGLER

@@ -41,6 +41,17 @@ def test_it_is_blamed_against_a_baseline_too(marks: str, tmp_path: Path) -> None
     assert (found.bottleneck, found.cause) == ("Straggler", "SlowCompute")
 
 
+def test_ranks_that_share_few_cores_are_a_baseline_all_the_same(tmp_path: Path) -> None:
+    """Their even waits scatter too much to name anybody, and still say how long ranks waited while all was well."""
+    before = GlooJob(EVEN, scatter_ms=25.0).write(tmp_path / "before")
+    now = GlooJob(late(2, late_ms=400.0), scatter_ms=25.0).write(tmp_path / "now", seed=2)
+    even = analyze([before])
+    assert isinstance(even.ranks, Ranks) and even.ranks.clock == "unaligned"
+    assert even.diagnosis.bottleneck != "Straggler", "nobody is named where the ends do not agree"
+    found = analyze([now], [before]).diagnosis
+    assert (found.bottleneck, found.cause) == ("Straggler", "SlowCompute")
+
+
 def test_a_slower_network_is_no_straggler(tmp_path: Path) -> None:
     before = GlooJob(EVEN).write(tmp_path / "before")
     now = GlooJob(EVEN, transfer_ms=60.0).write(tmp_path / "now", seed=2)

@@ -229,7 +229,7 @@ def _straggling(
     groups: Mapping[Bottleneck, float], now: StepAccount, baseline: StepAccount | None
 ) -> dict[Bottleneck, float]:
     """Waiting for a slow rank, taken out of communication; what that rank loses counts as the others' wait."""
-    if baseline is not None and facts.RANK_SKEW_NS not in baseline.facts:
+    if facts.SLOWEST_RANK not in now.facts or (baseline is not None and facts.RANK_SKEW_NS not in baseline.facts):
         return {}
     skew, wait = (_fact(now, name) - _fact(baseline, name) for name in (facts.RANK_SKEW_NS, facts.RANK_WAIT_NS))
     waiting = _where_ranks_wait(now)

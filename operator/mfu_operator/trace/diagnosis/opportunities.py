@@ -100,11 +100,11 @@ def _input(account: StepAccount) -> tuple[float, str]:
 
 
 def _uneven(account: StepAccount) -> tuple[float, str]:
-    waited = min(_fact(account, facts.RANK_WAIT_NS), _part(account, "communication"))
-    if waited < WHEN_UNEVEN * account.mean_ns:
-        return 0.0, ""
     rank = account.facts.number(facts.SLOWEST_RANK)
-    return waited, f"ranks wait {milliseconds(waited)} {whole(account)} in the mean for rank {rank or 0:.0f}"
+    waited = min(_fact(account, facts.RANK_WAIT_NS), _part(account, "communication"))
+    if rank is None or waited < WHEN_UNEVEN * account.mean_ns:
+        return 0.0, ""
+    return waited, f"ranks wait {milliseconds(waited)} {whole(account)} in the mean for rank {rank:.0f}"
 
 
 def _communication(account: StepAccount) -> tuple[float, str]:
@@ -118,7 +118,7 @@ def _communication(account: StepAccount) -> tuple[float, str]:
 
 def one_of_several(account: StepAccount) -> bool:
     """Whether the job has ranks with which this one could not be compared."""
-    return _fact(account, facts.WORLD_SIZE) > 1 and facts.RANK_SKEW_NS not in account.facts
+    return _fact(account, facts.WORLD_SIZE) > 1 and facts.SLOWEST_RANK not in account.facts
 
 
 def _tensor_cores(account: StepAccount) -> tuple[float, str]:

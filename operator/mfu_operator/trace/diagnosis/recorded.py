@@ -56,7 +56,7 @@ def missing_ranks(account: StepAccount) -> str | None:
 
 
 def _uncompared(case: Case) -> str | None:
-    if case.fact(facts.RANK_SKEW_NS) is None:
+    if case.fact(facts.SLOWEST_RANK) is None:
         alone = (case.fact(facts.RANKS_RECORDED) or 1) <= 1
         if alone and case.fact(facts.WORLD_SIZE) == 1:
             return None

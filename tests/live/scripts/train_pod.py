@@ -1,0 +1,116 @@
+"""Data-parallel training with one process in each pod, on the CPU with gloo, from a configuration file.
+
+What a test changes of the running job stands in the shared folder as `from-STEP.json`: every rank follows it from that
+step on, so that a change needs no restart.
+"""
+
+import argparse
+import gc
+import json
+import os
+import sys
+import time
+from datetime import timedelta
+from pathlib import Path
+
+import torch
+import torch.distributed
+import yaml
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, Dataset
+
+import mfu_probe
+
+STEPS = 1_000_000
+
+
+class Rows(Dataset):
+    """Rows of a store that takes `seconds` to answer."""
+
+    def __init__(self, width: int, seconds: float) -> None:
+        self.width, self.seconds = width, seconds
+
+    def __len__(self) -> int:
+        return STEPS
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        time.sleep(self.seconds)
+        return torch.full((self.width,), float(index % 7))
+
+
+class Late(torch.nn.Module):
+    """A layer that can be made to take longer."""
+
+    seconds = 0.0
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        if self.seconds:
+            time.sleep(self.seconds)
+        return rows
+
+
+class Plan:
+    """The changes that stand in the shared folder, by the step from which they hold."""
+
+    def __init__(self, shared: Path) -> None:
+        self.shared = shared
+
+    def at(self, step: int) -> dict:
+        path = self.shared / f"from-{step}.json"
+        return json.loads(path.read_text()) if path.exists() else {}
+
+
+def in_step(module: torch.nn.Module, bucket_mb: float) -> DistributedDataParallel:
+    """The module with its gradients reduced in buckets of a size."""
+    gc.collect()  # a wrapper of before takes its hooks with it
+    return DistributedDataParallel(module, bucket_cap_mb=bucket_mb)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--config", type=Path, required=True)
+    parser.add_argument("--shared", type=Path, required=True)
+    given = parser.parse_args()
+    config = yaml.safe_load(given.config.read_text())
+    rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    meeting = given.shared / os.environ["RUN_UID"]
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"file://{meeting}", rank=rank, world_size=world, timeout=timedelta(minutes=10)
+    )
+    width, layers, batch = config["model"]["width"], config["model"]["layers"], config["training"]["batch_size"]
+    late = Late()
+    linear = [each for _ in range(layers) for each in (torch.nn.Linear(width, width), torch.nn.ReLU())]
+    module = torch.nn.Sequential(late, *linear)
+    model = in_step(module, config["ddp"]["bucket_cap_mb"])
+    optimizer = torch.optim.AdamW(module.parameters(), lr=1e-4)
+    workers = config["loader"]["num_workers"]
+    loader = DataLoader(Rows(width, config["data"]["seconds_per_row"]), batch_size=batch, num_workers=workers)
+    parameters = sum(each.numel() for each in module.parameters())
+    mfu_probe.start(
+        flops_per_step=6 * parameters * batch,
+        tokens_per_step=batch,
+        peak_flops=config["hardware"]["peak_flops"],
+        model="torch-ddp",
+        gpu="cpu",
+        global_batch=batch * world,
+        sequence_length=1,
+        precision="fp32",
+        parallelism=f"dp{world}",
+    )
+    plan = Plan(given.shared / "plans" / os.environ["RUN_UID"])
+    for step, rows in enumerate(loader):
+        change = plan.at(step)
+        late.seconds = change.get("late_s", {}).get(str(rank), late.seconds)
+        if "bucket_cap_mb" in change:
+            del model
+            model = in_step(module, change["bucket_cap_mb"])
+        optimizer.zero_grad(set_to_none=True)
+        model(rows).pow(2).mean().backward()
+        optimizer.step()
+        if step % config["logging"]["every_steps"] == 0:
+            sys.stdout.write(f"step {step}\n")
+
+
+if __name__ == "__main__":
+    main()
