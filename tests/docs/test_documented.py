@@ -71,7 +71,7 @@ def test_what_a_trace_without_a_baseline_offers_has_a_section_too() -> None:
 
 def test_a_cause_that_no_trace_tells_has_a_section_too() -> None:
     found = observed_causes()
-    assert {"HardwareDegraded", "Straggler"} == found.keys()
+    assert {"HardwareDegraded"} == found.keys()
     for bottleneck, names in found.items():
         page = (RUNBOOKS / f"{kebab(bottleneck)}.md").read_text()
         assert [name for name in sorted(names) if f"### {name}\n" not in page] == []
