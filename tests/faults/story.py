@@ -199,10 +199,9 @@ class Story:
         self.stage.sweep.says = worlds.judgement(value=0.457, recovered=True)
         self.run()
 
-    STEPS = (
-        "settle", "slow_down", "explain", "roll", "confirm", "merge", "recover", "roll", "ask", "rest",
-        "slow_down", "explain", "confirm", "recover_alone", "rest",
-    )  # fmt: skip
+    STEPS = ("settle", "slow_down", "explain", "roll", "confirm", "merge", "recover", "roll", "ask", "rest")
+    AGAIN = ("slow_down", "explain", "confirm", "recover_alone", "rest")
+    """Another loss, which ends by itself before anybody merges: the operator takes back what it opened."""
 
     def tell(self, between: Callable[["Story", int], None] = lambda story, told: None) -> "Story":
         """All of it; `between` is called with the number of steps told so far, before each step."""

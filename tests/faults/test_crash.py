@@ -17,6 +17,7 @@ def calm(replicas: int) -> tuple[dict[str, object], dict[str, int]]:
     """What a story without a fault leaves, and how often it does each effect."""
     fault = Fault()
     story = Story(replicas, fault).tell()
+    story.tell_steps(Story.AGAIN)
     counts = dict(fault.counts)
     story.rest()
     return story.left(), counts
@@ -34,6 +35,7 @@ def ends(method: str, moment: Moment, replicas: int, struck: range) -> dict[int,
     for occurrence in struck:
         fault = Fault(method, occurrence, moment)
         story = Story(replicas, fault).tell()
+        story.tell_steps(Story.AGAIN)
         story.rest()
         found[occurrence] = story.left()
         assert fault.struck, f"{method} was never called a {occurrence}. time"
