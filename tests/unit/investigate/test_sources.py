@@ -205,6 +205,15 @@ def variable_that_a_later_configmap_sets_again(story: Story) -> Truth:
     return ("--path", "gpt"), "Second"
 
 
+def variable_of_another_name(story: Story) -> Truth:
+    held = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: more}\ndata: {WORKERS: '8', NUM_WORKERS: '8'}\n"
+    more = "          envFrom: [{prefix: EVAL_NUM_, configMapRef: {name: more}}]\n          resources:"
+    story.commit("Good", {"gpt/job.yaml": job().replace("          resources:", more), "gpt/config.yaml": config_map("a: 1"),
+                          "gpt/more.yaml": held})  # fmt: skip
+    story.replace("Evaluate", "gpt/more.yaml", "{WORKERS: '8'", "{WORKERS: '0'")
+    return ("--path", "gpt"), None
+
+
 def program_that_prepares(story: Story) -> Truth:
     line = "python prepare.py --workers 4 && torchrun --nproc_per_node=8 train.py --num-workers 8"
     ours = job().replace("command: [python]", "command: [bash, -c]").replace(
@@ -227,7 +236,7 @@ LAYOUTS: list[Layout] = [
     variables_of_two_clusters, variables_of_an_unknown_cluster, variables_that_git_does_not_hold,
     application_of_an_app_of_apps, element_of_an_application_set, file_of_an_application_set,
     variable_that_the_container_sets_again, variable_that_a_later_configmap_sets_again, program_that_prepares,
-    program_that_trains_after_another, parameters_that_nothing_recorded, base_of_another_repository,
+    program_that_trains_after_another, variable_of_another_name, parameters_that_nothing_recorded, base_of_another_repository,
     base_that_follows_a_branch,
 ]  # fmt: skip
 SAYS: dict[Layout, str] = {

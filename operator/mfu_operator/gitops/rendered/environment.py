@@ -29,6 +29,21 @@ def overridden(pods: Sequence[Mapping[str, Any]], things: Sequence[Thing]) -> Ma
     return found
 
 
+def prefixes(pods: Sequence[Mapping[str, Any]]) -> Mapping[tuple[str, str], str]:
+    """By (kind, name) of an `envFrom` source, what its variables' names begin with, where every container agrees."""
+    found: dict[tuple[str, str], str] = {}
+    differing: set[tuple[str, str]] = set()
+    for container in _containers(pods):
+        for source in [each for each in container.get("envFrom") or [] if isinstance(each, Mapping)]:
+            for field, kind in _SOURCES:
+                reference = source.get(field)
+                if isinstance(reference, Mapping):
+                    place, prefix = (kind, str(reference.get("name"))), str(source.get("prefix") or "")
+                    if found.setdefault(place, prefix) != prefix:
+                        differing.add(place)
+    return {place: prefix for place, prefix in found.items() if prefix and place not in differing}
+
+
 def _containers(pods: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
     for pod in pods:
         for part in ("initContainers", "containers"):

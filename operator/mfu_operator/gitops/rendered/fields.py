@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from mfu_operator.gitops.rendered import commands, programs, shell
@@ -47,6 +48,13 @@ class Leaves:
         self.found[leaf.object, leaf.key] = leaf
         if len(self.found) > MAX_LEAVES:
             raise TooManyLeaves(f"{leaf.object} and what it refers to hold more than {MAX_LEAVES} values")
+
+    def rename(self, told: str, prefix: str) -> None:
+        """Give an object's variables the names that the containers see."""
+        for place, leaf in list(self.found.items()):
+            if leaf.object == told:
+                name = prefix + leaf.name.removeprefix("data.")
+                self.found[place] = replace(leaf, name=name)
 
     def plain(self, told: str, value: Any, path: str = "", container: str = "") -> None:
         """All of a value of an object, containers' commands by meaning."""

@@ -118,7 +118,8 @@ def delivered(workload: Thing, things: Sequence[Thing], secret_key: bytes, name:
         for key, value in thing.body.items():
             if key not in _NOT_SPEC:
                 leaves.plain(objects[-1], value, key)
-    hidden = environment.overridden(list(pod_specs(workload.body)), near)
+    pods = list(pod_specs(workload.body))
+    hidden, prefixes = environment.overridden(pods, near), environment.prefixes(pods)
     for (kind, name), entries in found.maps.items():
         used = next((each for each in near if (each.kind, each.name) == (kind, name)), None)
         if used is None:
@@ -128,6 +129,8 @@ def delivered(workload: Thing, things: Sequence[Thing], secret_key: bytes, name:
         unseen = {each for each in hidden.get((kind, name), ()) if not found.reads(kind, name, each)}
         body = _seen(used.body, unseen) if unseen else used.body
         (leaves.config_map if kind == "ConfigMap" else leaves.secret)(objects[-1], body, entries)
+        if (kind, name) in prefixes and (kind, name) not in found.beside:
+            leaves.rename(objects[-1], prefixes[kind, name])
     return Delivered(leaves.found, told, tuple(dict.fromkeys(objects)), tuple(missing), _containers(workload))
 
 
