@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from mfu_operator.model.baseline import ProfilingMode
 from mfu_operator.model.verdict import Gate
 from mfu_operator.model.workload import JobPhase
 from tests.support import worlds
@@ -44,6 +45,8 @@ def test_another_run_on_the_node_is_gated_too_and_one_elsewhere_is_not(stage: St
         neighbour = Stage()
         neighbour.adapters = replace(neighbour.adapters, slots=stage.adapters.slots)
         neighbour.identity = replace(neighbour.identity, uid="another", name="bert")
+        unprofiled = replace(neighbour.spec.profiling, mode=ProfilingMode.OFF)
+        neighbour.spec = replace(neighbour.spec, profiling=unprofiled)  # a Job of its own would gate it as well
         run = worlds.workload(pods=(worlds.pod(node=node),))
         neighbour.cluster.workloads["Job", "team-a", "gpt-small"] = run
         neighbour.tick()
