@@ -4,6 +4,7 @@ half for whole, and works again as soon as the dependency does."""
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -17,19 +18,18 @@ from tests.support.awaited import awaited
 DEADLINE_S = 60.0
 """None takes longer than this to say that it failed."""
 
-PATIENT = {Fault.BLACK_HOLE}
+PATIENT = {*((dependency, Fault.BLACK_HOLE) for dependency in DEPENDENCIES), ("git", Fault.HALF)}
 """What ends by a deadline alone takes as long as the deadline."""
 
 
 @pytest.mark.parametrize(
-    "fault",
+    ("dependency", "fault"),
     [
-        pytest.param(each, id=str(each.value), marks=[pytest.mark.faults] if each in PATIENT else [])
-        for each in Fault
-        if each is not Fault.NONE
+        pytest.param(*case, id=f"{case[0]}-{case[1].value}", marks=[pytest.mark.faults] if case in PATIENT else [])
+        for case in product(DEPENDENCIES, Fault)
+        if case[1] is not Fault.NONE
     ],
 )
-@pytest.mark.parametrize("dependency", DEPENDENCIES.keys())
 def test_a_dependency_that_fails_is_an_error_in_time_and_is_asked_again(
     dependency: str, fault: Fault, tmp_path: Path, row: Row
 ) -> None:

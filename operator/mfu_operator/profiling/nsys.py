@@ -60,7 +60,7 @@ def record(command: Sequence[str], deadline_s: float) -> list[str]:
         f"i=$((i+1)); sleep {LOOK_EVERY_S}; done"
     )
     script = (
-        f"{shlex.join(nsys)} >{LOG} 2>&1 & run=$!; ({watch}) 2>/dev/null & "
+        f"{shlex.join(nsys)} >{LOG} 2>&1 & run=$!; ({watch}) >/dev/null 2>&1 & "
         f"wait $run; echo $? >{EXIT_STATUS}; tail -c {LOG_TAIL_BYTES} {LOG}"
     )
     return [f"{SHARED}/busybox", "sh", "-c", script]
