@@ -96,6 +96,7 @@ def test_nothing_of_that_is_a_pull_request(run: LiveRun) -> None:
 
 
 def test_a_commit_is_found_and_reverted_without_a_restart_for_the_capture(run: LiveRun, table: Table) -> None:
+    run.await_status("the losses of before to be over", lambda status: not has_incident(status), timeout_s=PATIENCE_S)
     commits = run.regress()
     run.synced(commits.elsewhere)
     run.serving()
