@@ -37,10 +37,14 @@ class Watch:
             if process.name.isdigit():
                 with suppress(OSError):
                     self._look_at(process)
-        for file in self.folder.rglob("*"):
-            with suppress(OSError):
-                if file.is_file() and TOKEN.encode() in file.read_bytes():
-                    self.files.add(file.name)
+        with suppress(OSError):  # git takes folders away while they are walked: the next look comes at once
+            for file in self.folder.rglob("*"):
+                self._read(file)
+
+    def _read(self, file: Path) -> None:
+        with suppress(OSError):
+            if file.is_file() and TOKEN.encode() in file.read_bytes():
+                self.files.add(file.name)
 
     def _look_at(self, process: Path) -> None:
         arguments = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
