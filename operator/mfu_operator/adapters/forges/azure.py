@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 from mfu_operator.adapters.forges.address import Address
-from mfu_operator.adapters.forges.http import LABEL, Api, Refused, Web, refused, text_of, understood
+from mfu_operator.adapters.forges.http import LABEL, Api, Refused, Web, text_of, understood
 from mfu_operator.adapters.forges.marks import WITHDRAWN, Comment, closing_text, cut, keep_note
 from mfu_operator.adapters.timestamps import unix_time
 from mfu_operator.errors import Stall
@@ -66,10 +66,10 @@ class AzureDevOps:
         }
         try:
             return self._read(self._api.post("pullrequests", body))
-        except Refused as error:
+        except Refused:
             raced = self.find(proposal.branch)
             if raced is None:
-                raise refused("Azure DevOps", error) from error
+                raise
             return raced
 
     @understood
@@ -90,10 +90,7 @@ class AzureDevOps:
         if pull["status"] != "active":
             return self._read(pull)
         text = closing_text(remark, closing, str(pull.get("description") or ""), LONGEST)
-        try:
-            return self._read(self._api.change(f"pullrequests/{number}", {"status": "abandoned", "description": text}))
-        except Refused as error:
-            raise refused("Azure DevOps", error) from error
+        return self._read(self._api.change(f"pullrequests/{number}", {"status": "abandoned", "description": text}))
 
     @understood
     def note(self, number: int, text: str) -> None:
@@ -105,22 +102,19 @@ class AzureDevOps:
             for thread in threads
             for each in thread.get("comments") or ()
         ]
-        try:
-            keep_note(
-                text,
-                comments,
-                _id(self._pull(number).get("createdBy")),
-                lambda said: self._api.post(
-                    path,
-                    {
-                        "comments": [{"parentCommentId": 0, "content": said, "commentType": "text"}],
-                        "status": "closed",
-                    },
-                ),
-                lambda known, said: self._api.change(f"{path}/{known.id}", {"content": said}),
-            )
-        except Refused as error:
-            raise refused("Azure DevOps", error) from error
+        keep_note(
+            text,
+            comments,
+            _id(self._pull(number).get("createdBy")),
+            lambda said: self._api.post(
+                path,
+                {
+                    "comments": [{"parentCommentId": 0, "content": said, "commentType": "text"}],
+                    "status": "closed",
+                },
+            ),
+            lambda known, said: self._api.change(f"{path}/{known.id}", {"content": said}),
+        )
 
     def _pull(self, number: int) -> Mapping[str, Any]:
         found: Mapping[str, Any] | None = self._api.get(f"pullrequests/{number}")

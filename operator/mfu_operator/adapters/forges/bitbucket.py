@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 from mfu_operator.adapters.forges.address import Address
-from mfu_operator.adapters.forges.http import Api, Refused, Web, refused, text_of, understood
+from mfu_operator.adapters.forges.http import Api, Refused, Web, text_of, understood
 from mfu_operator.adapters.forges.marks import WITHDRAWN, Comment, closing_text, keep_note
 from mfu_operator.adapters.timestamps import unix_time
 from mfu_operator.model.proposal import Closing, Proposal, PullRequest, PullRequestState
@@ -58,10 +58,10 @@ class Bitbucket:
             body["destination"] = {"branch": {"name": proposal.base}}
         try:
             return _read(self._api.post("pullrequests", body))
-        except Refused as error:
+        except Refused:
             raced = self.find(proposal.branch)
             if raced is None:
-                raise refused("Bitbucket", error) from error
+                raise
             return raced
 
     @understood
@@ -82,30 +82,24 @@ class Bitbucket:
         if _STATES.get(pull["state"]) is not PullRequestState.OPEN:
             return _read(pull)
         text = closing_text(remark, closing, str(pull.get("description") or ""))
-        try:
-            self._api.change(f"pullrequests/{number}", {"title": pull["title"], "description": text}, "PUT")
-            return _read(self._api.post(f"pullrequests/{number}/decline", {}))
-        except Refused as error:
-            raise refused("Bitbucket", error) from error
+        self._api.change(f"pullrequests/{number}", {"title": pull["title"], "description": text}, "PUT")
+        return _read(self._api.post(f"pullrequests/{number}/decline", {}))
 
     @understood
     def note(self, number: int, text: str) -> None:
         """The operator's comment on a pull request."""
         path = f"pullrequests/{number}/comments"
         found = self._api.get(path, {"q": "deleted = false", "pagelen": _PAGE}) or {}
-        try:
-            keep_note(
-                text,
-                [
-                    Comment(each["id"], str((each.get("content") or {}).get("raw")), _author(each.get("user")))
-                    for each in found.get("values", ())
-                ],
-                _author(self._pull(number).get("author")),
-                lambda said: self._api.post(path, {"content": {"raw": said}}),
-                lambda known, said: self._api.change(f"{path}/{known.id}", {"content": {"raw": said}}, "PUT"),
-            )
-        except Refused as error:
-            raise refused("Bitbucket", error) from error
+        keep_note(
+            text,
+            [
+                Comment(each["id"], str((each.get("content") or {}).get("raw")), _author(each.get("user")))
+                for each in found.get("values", ())
+            ],
+            _author(self._pull(number).get("author")),
+            lambda said: self._api.post(path, {"content": {"raw": said}}),
+            lambda known, said: self._api.change(f"{path}/{known.id}", {"content": {"raw": said}}, "PUT"),
+        )
 
     def _pull(self, number: int) -> Mapping[str, Any]:
         found: Mapping[str, Any] | None = self._api.get(f"pullrequests/{number}")

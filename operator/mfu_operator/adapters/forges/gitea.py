@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import quote
 
 from mfu_operator.adapters.forges.address import Address
-from mfu_operator.adapters.forges.http import LABEL, Api, Refused, Web, refused, text_of, understood
+from mfu_operator.adapters.forges.http import LABEL, Api, Refused, Web, text_of, understood
 from mfu_operator.adapters.forges.marks import WITHDRAWN, Comment, closing_text, keep_note
 from mfu_operator.adapters.timestamps import unix_time
 from mfu_operator.model.proposal import Closing, Proposal, PullRequest, PullRequestState
@@ -46,7 +46,7 @@ class Gitea:
         except Refused as error:
             raced = self.find(proposal.branch) if error.status == 409 else None
             if raced is None:
-                raise refused("Gitea", error) from error
+                raise
             return raced
 
     @understood
@@ -67,25 +67,19 @@ class Gitea:
         if pull["state"] != "open":
             return _read(pull)
         body = {"state": "closed", "body": closing_text(remark, closing, str(pull.get("body") or ""))}
-        try:
-            return _read(self._api.change(f"pulls/{number}", body))
-        except Refused as error:
-            raise refused("Gitea", error) from error
+        return _read(self._api.change(f"pulls/{number}", body))
 
     @understood
     def note(self, number: int, text: str) -> None:
         """The operator's comment on a pull request, which is an issue of the same number."""
         comments = f"issues/{number}/comments"
-        try:
-            keep_note(
-                text,
-                [Comment(each["id"], str(each["body"]), _author(each)) for each in self._api.get(comments) or ()],
-                _author(self._pull(number)),
-                lambda said: self._api.post(comments, {"body": said}),
-                lambda known, said: self._api.change(f"issues/comments/{known.id}", {"body": said}),
-            )
-        except Refused as error:
-            raise refused("Gitea", error) from error
+        keep_note(
+            text,
+            [Comment(each["id"], str(each["body"]), _author(each)) for each in self._api.get(comments) or ()],
+            _author(self._pull(number)),
+            lambda said: self._api.post(comments, {"body": said}),
+            lambda known, said: self._api.change(f"issues/comments/{known.id}", {"body": said}),
+        )
 
     def _pull(self, number: int) -> Mapping[str, Any]:
         found: Mapping[str, Any] | None = self._api.get(f"pulls/{number}")

@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import quote
 
 from mfu_operator.adapters.forges.address import Address
-from mfu_operator.adapters.forges.http import LABEL, Api, Refused, Web, refused, text_of, understood
+from mfu_operator.adapters.forges.http import LABEL, Api, Refused, Web, text_of, understood
 from mfu_operator.adapters.forges.marks import WITHDRAWN, Comment, closing_text, keep_note
 from mfu_operator.adapters.timestamps import unix_time
 from mfu_operator.errors import MfuError
@@ -57,10 +57,10 @@ class GitHub:
         body = {"title": proposal.title, "body": proposal.body, "head": proposal.branch, "base": self._base(proposal)}
         try:
             opened = _read(self._api.post(f"{self._repository}/pulls", body))
-        except Refused as error:
+        except Refused:
             raced = self.find(proposal.branch)
             if raced is None:
-                raise refused("GitHub", error) from error
+                raise
             return raced
         self._label(opened.number)
         return opened
@@ -83,28 +83,22 @@ class GitHub:
         if pull["state"] != "open":
             return _read(pull)
         body = {"state": "closed", "body": closing_text(remark, closing, str(pull.get("body") or ""))}
-        try:
-            return _read(self._api.change(f"{self._repository}/pulls/{number}", body))
-        except Refused as error:
-            raise refused("GitHub", error) from error
+        return _read(self._api.change(f"{self._repository}/pulls/{number}", body))
 
     @understood
     def note(self, number: int, text: str) -> None:
         """The operator's comment on a pull request, which is an issue of the same number."""
         comments = f"{self._repository}/issues/{number}/comments"
-        try:
-            keep_note(
-                text,
-                [
-                    Comment(each["id"], str(each["body"]), _author(each))
-                    for each in self._api.pages(comments, {"per_page": _PAGE}, _PAGE)
-                ],
-                _author(self._pull(number)),
-                lambda said: self._api.post(comments, {"body": said}),
-                lambda known, said: self._api.change(f"{self._repository}/issues/comments/{known.id}", {"body": said}),
-            )
-        except Refused as error:
-            raise refused("GitHub", error) from error
+        keep_note(
+            text,
+            [
+                Comment(each["id"], str(each["body"]), _author(each))
+                for each in self._api.pages(comments, {"per_page": _PAGE}, _PAGE)
+            ],
+            _author(self._pull(number)),
+            lambda said: self._api.post(comments, {"body": said}),
+            lambda known, said: self._api.change(f"{self._repository}/issues/comments/{known.id}", {"body": said}),
+        )
 
     def _pull(self, number: int) -> Mapping[str, Any]:
         found: Mapping[str, Any] | None = self._api.get(f"{self._repository}/pulls/{number}")

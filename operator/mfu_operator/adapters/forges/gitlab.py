@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import quote
 
 from mfu_operator.adapters.forges.address import Address
-from mfu_operator.adapters.forges.http import LABEL, Api, Refused, Web, refused, text_of, understood
+from mfu_operator.adapters.forges.http import LABEL, Api, Refused, Web, text_of, understood
 from mfu_operator.adapters.forges.marks import WITHDRAWN, Comment, closing_text, keep_note
 from mfu_operator.adapters.timestamps import unix_time
 from mfu_operator.model.proposal import Closing, Proposal, PullRequest, PullRequestState
@@ -61,7 +61,7 @@ class GitLab:
         except Refused as error:
             raced = self.find(proposal.branch) if error.status == 409 else None
             if raced is None:
-                raise refused("GitLab", error) from error
+                raise
             return raced
 
     @understood
@@ -82,29 +82,23 @@ class GitLab:
         if request["state"] != "opened":
             return _read(request)
         text = closing_text(remark, closing, str(request.get("description") or ""))
-        try:
-            body = {"state_event": "close", "description": text}
-            return _read(self._api.change(f"merge_requests/{number}", body, "PUT"))
-        except Refused as error:
-            raise refused("GitLab", error) from error
+        body = {"state_event": "close", "description": text}
+        return _read(self._api.change(f"merge_requests/{number}", body, "PUT"))
 
     @understood
     def note(self, number: int, text: str) -> None:
         """The operator's comment on a merge request, which GitLab calls a note."""
         notes = f"merge_requests/{number}/notes"
-        try:
-            keep_note(
-                text,
-                [
-                    Comment(each["id"], str(each["body"]), _author(each))
-                    for each in self._api.pages(notes, {"per_page": _PAGE, "sort": "asc"}, _PAGE)
-                ],
-                _author(self._request(number)),
-                lambda said: self._api.post(notes, {"body": said}),
-                lambda known, said: self._api.change(f"{notes}/{known.id}", {"body": said}, "PUT"),
-            )
-        except Refused as error:
-            raise refused("GitLab", error) from error
+        keep_note(
+            text,
+            [
+                Comment(each["id"], str(each["body"]), _author(each))
+                for each in self._api.pages(notes, {"per_page": _PAGE, "sort": "asc"}, _PAGE)
+            ],
+            _author(self._request(number)),
+            lambda said: self._api.post(notes, {"body": said}),
+            lambda known, said: self._api.change(f"{notes}/{known.id}", {"body": said}, "PUT"),
+        )
 
     def _request(self, number: int) -> Mapping[str, Any]:
         found: Mapping[str, Any] | None = self._api.get(f"merge_requests/{number}")

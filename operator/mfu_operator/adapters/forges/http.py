@@ -62,8 +62,9 @@ class Refused(Exception):
     """The forge refused a creation or a change for its content (400, 405, 409, 412, 422): often because it was done
     already."""
 
-    def __init__(self, status: int, said: str) -> None:
+    def __init__(self, forge: str, status: int, said: str) -> None:
         super().__init__(said)
+        self.forge = forge
         self.status = status
         self.said = said
 
@@ -174,7 +175,7 @@ class Api:
                 "spec.remediation.forge.secretRef: its token must be valid and may open pull requests here.",
             )
         if method != "GET" and status in (400, 405, 409, 412, 422):
-            raise Refused(status, said)
+            raise Refused(self._name, status, said)
         if 300 <= status < 400:
             location = response.headers.get("location", "?").partition("?")[0][:_MOST_SAID]
             raise Stall(
@@ -190,13 +191,19 @@ class Api:
 
 
 def understood(method: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
-    """A method of a forge that reads its answers as its API describes them; ForgeUnreachable where one is
-    none of those, because something else may answer at the address."""
+    """A method of a forge, with its failures as what to do next.
+
+    ForgeRefused: the forge refuses the content. ForgeUnreachable: an answer is not what the API describes, because
+    something else may answer at the address.
+    """
 
     @wraps(method)
     def read(*of: Arguments.args, **named: Arguments.kwargs) -> Answer:
         try:
             return method(*of, **named)
+        except Refused as error:
+            said = f"{error.forge} refused the pull request ({error.status}): {error.said}."
+            raise Stall("ForgeRefused", said) from error
         except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
             told = f"{type(of[0]).__name__} answered what its API does not describe: is the address a forge's?"
             raise Retry("ForgeUnreachable", told) from error
@@ -209,11 +216,6 @@ def text_of(value: object) -> str | None:
     if value is None or isinstance(value, str):
         return value
     raise TypeError(f"{type(value).__name__} where a text belongs")
-
-
-def refused(name: str, error: Refused) -> Stall:
-    """The error for a request that the forge will never take."""
-    return Stall("ForgeRefused", f"{name} refused the pull request ({error.status}): {error.said}.")
 
 
 def _moved_within(response: httpx.Response, base: str) -> str | None:
