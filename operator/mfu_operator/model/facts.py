@@ -162,8 +162,11 @@ SLOWEST_IN = RANKS.word("slowestIn", "what it is slower in: compute, input, copi
 SLOWEST_NODE = RANKS.word("slowestNode", "the node of that rank, where a capture of the running job knows it")
 RANKS_RECORDED = RANKS.number("ranksRecorded", Unit.COUNT, "ranks of the job whose traces were given")
 RANKS_MISSING = RANKS.word("ranksMissing", "the numbers of the others, where the traces tell their own")
-RANK_SKEW_NS = RANKS.ns("rankSkewNs", "the longest wait of a rank in collectives less the shortest")
-RANK_WAIT_NS = RANKS.ns("rankWaitNs", "the mean wait of a rank")
+RANK_SKEW_NS = RANKS.ns(
+    "rankSkewNs",
+    "the longest wait of a rank in collectives less the shortest; at most this where no slowest rank is named",
+)
+RANK_WAIT_NS = RANKS.ns("rankWaitNs", "the mean wait of a rank; at most this where no slowest rank is named")
 CAPTURE_PAUSE_NS = RANKS.ns(
     "capturePauseNs",
     "what the loop waited for the recorder itself during a capture of the running job, on the rank where it was most; "
