@@ -173,7 +173,7 @@ class Cluster(Protocol):
         """
 
     def baseline(self, namespace: str, name: str) -> Mapping[str, Any] | None:
-        """A TrainingBaseline as it is stored, None where there is none of this name."""
+        """A TrainingBaseline as it is stored, None where none has this name."""
 
     @effect
     def write_status(self, read: ObjectVersion, changes: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -211,7 +211,7 @@ class Repository(Protocol):
         """Which of the commits after `good` up to `bad` on the branch's first-parent line did it, by what each changed
         of what the workload gets; and what undoes it, rendered too.
 
-        Raises AskPerson(HistoryRewritten) where `good` is no ancestor of `bad`.
+        Raises AskPerson(HistoryRewritten) where `good` is not an ancestor of `bad`.
         """
 
     def preview(self, source: Source, proposal: Proposal, credentials: Credentials | None) -> str:

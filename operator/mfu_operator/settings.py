@@ -110,7 +110,7 @@ def _networks(env: Mapping[str, str], name: str) -> tuple[str, ...]:
         try:
             ip_network(each, strict=False)
         except ValueError:
-            raise Stall("InvalidSetting", f"{name}: {each!r} is no network; write one like 10.0.0.0/24") from None
+            raise Stall("InvalidSetting", f"{name}: {each!r} is not a network; write one like 10.0.0.0/24") from None
     return networks
 
 

@@ -103,7 +103,7 @@ def _sum(fields: Mapping[str, int], names: tuple[str, ...]) -> int | None:
 
 
 def _fields(path: Path, unit: int = 1) -> dict[str, int]:
-    """`name value` or `name: value kB`, line by line; what is no number is left out. Values times `unit`."""
+    """`name value` or `name: value kB`, line by line; what is not a number is left out. Values times `unit`."""
     lines = (line.split() for line in (_text(path) or "").splitlines())
     return {words[0].rstrip(":"): int(words[1]) * unit for words in lines if len(words) > 1 and words[1].isdigit()}
 

@@ -56,7 +56,7 @@ class Authority:
         return issued
 
     def signing_key(self, name: str) -> Path:
-        """Return a private key that is no certificate's: what service account tokens are signed with."""
+        """Return a private key that is not a certificate's: what service account tokens are signed with."""
         with exclusive(self._folder / ".lock"):
             key = self._folder / f"{name}.key"
             if not key.exists():

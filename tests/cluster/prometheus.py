@@ -132,7 +132,7 @@ def scrape_settings(kubeconfig: Path, interval_s: int, extra_targets: Sequence[s
     Args:
         kubeconfig: How Prometheus finds the pods.
         interval_s: How often every target is scraped, in seconds.
-        extra_targets: Targets that are no pods, each ``host:port``.
+        extra_targets: Targets that are not pods, each ``host:port``.
     """
     pods = {
         "job_name": "pods",

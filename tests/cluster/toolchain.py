@@ -199,6 +199,6 @@ def _modfile(source: Path, edits: Sequence[SourceEdit], folder: Path) -> Path:
 
 
 def _name_given_by_go(package: str) -> str:
-    """Return the name that ``go build`` gives a package's binary: its last element that is no version."""
+    """Return the name that ``go build`` gives a package's binary: its last element that is not a version."""
     elements = package.split("/")
     return elements[-2] if re.fullmatch(r"v\d+", elements[-1]) else elements[-1]

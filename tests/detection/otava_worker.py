@@ -18,7 +18,7 @@ MAX_P = 0.001
 """Otava's default."""
 
 MAGNITUDE = 0.02
-"""Smaller changes are no alarm: the tolerance that the other rules have, too."""
+"""Smaller changes raise no alarm: the tolerance that the other rules have, too."""
 
 SAME_MIN = 10
 """A change point this near to one that was told is the same one, seen again."""

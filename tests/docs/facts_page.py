@@ -10,7 +10,7 @@ PAGE = Path(__file__).parents[2] / "operator" / "FACTS.md"
 HEAD = """\
 # Facts of an account
 
-What `kubectl mfu analyze -o json` shows under `facts`, and what the causes are told by. Times (ns), calls, bytes and
+The `facts` that `kubectl mfu analyze -o json` shows, from which the causes are derived. Times (ns), calls, bytes and
 blocks are those of the mean counted step. A mark is 1 where it holds. A fact that the recording cannot show is absent,
 which is not zero. This page is made from `mfu_operator/model/facts.py` (`make generate`).
 """

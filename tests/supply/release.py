@@ -101,7 +101,7 @@ def signed(files: Sequence[Path], key: str | None) -> list[str]:
         return ["not signed: give a key to cosign with COSIGN_KEY=…"]
     cosign = shutil.which("cosign")
     if cosign is None:
-        sys.exit("COSIGN_KEY is given and cosign is not installed: nothing is signed, so this is no release")
+        sys.exit("COSIGN_KEY is given and cosign is not installed: nothing is signed, so this is not a release")
     for each in files:
         command = [cosign, "sign-blob", "--yes", "--key", key, "--output-signature", f"{each}.sig", str(each)]
         subprocess.run(command, check=True)

@@ -102,7 +102,7 @@ class RepositoryDouble:
         self._fail()
         first, last = self._index(question.good), self._index(question.bad)
         if first > last:
-            raise AskPerson("HistoryRewritten", f"{question.good[:12]} is no ancestor of {question.bad[:12]}")
+            raise AskPerson("HistoryRewritten", f"{question.good[:12]} is not an ancestor of {question.bad[:12]}")
         before = Commit(question.good, (), "person", 0.0, "All before", self._state(first))
         found = investigated([before, *self.line[first + 1 : last + 1]], question)
         chosen = found.ranking.chosen

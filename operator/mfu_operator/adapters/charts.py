@@ -120,7 +120,7 @@ class Charts:
                       if isinstance(each, dict) and each.get("mediaType") == _LAYER), None)  # fmt: skip
         digest = str(layer.get("digest")) if layer else ""
         if not re.fullmatch(r"sha256:[0-9a-f]{64}", digest):
-            raise NotRenderable(f"{told} is no Helm chart")
+            raise NotRenderable(f"{told} is not a Helm chart")
         data = self._get(f"{base}/blobs/{digest}", ARCHIVE_BYTES, told, headers)
         _verified(data, digest, told)
         return data
@@ -154,7 +154,7 @@ class Charts:
         for _ in range(REDIRECTS + 1):
             parts = urlsplit(url)
             if parts.scheme not in ("http", "https"):
-                raise NotRenderable(f"{url[:200]} is no address that is fetched")
+                raise NotRenderable(f"{url[:200]} is not an address that is fetched")
             client = guarded_http.client(f"{parts.scheme}://{parts.netloc}", self.egress, headers, DEADLINE_S,
                                          proxied=True, transport=self.transport)  # fmt: skip
             with client, client.stream("GET", url) as answer:
@@ -206,7 +206,7 @@ def _json(data: bytes, told: str) -> Mapping[str, Any]:
     try:
         found = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise NotRenderable(f"{told}: the registry's answer is no JSON") from error
+        raise NotRenderable(f"{told}: the registry's answer is not JSON") from error
     return found if isinstance(found, dict) else {}
 
 
@@ -214,7 +214,7 @@ def unpacked(archive: bytes, folder: Path, told: str) -> Path:
     """The chart's folder in an archive, its regular files alone.
 
     Raises:
-        NotRenderable: it is no archive of a chart, leads out of its folder, or lies beyond a bound.
+        NotRenderable: it is not an archive of a chart, leads out of its folder, or lies beyond a bound.
     """
     size = count = 0
     roots: dict[str, None] = {}
@@ -235,7 +235,7 @@ def unpacked(archive: bytes, folder: Path, told: str) -> Path:
                 target.write_bytes(content.read())
                 roots[path.parts[0]] = None
     except (tarfile.TarError, OSError, EOFError, ValueError) as error:
-        raise NotRenderable(f"{told} is no archive that can be read: {error}") from error
+        raise NotRenderable(f"{told} is not an archive that can be read: {error}") from error
     found = [folder / root for root in roots if (folder / root / "Chart.yaml").is_file()]
     if len(found) != 1:
         raise NotRenderable(f"{told} holds no chart")

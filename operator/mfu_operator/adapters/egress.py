@@ -121,7 +121,7 @@ class Egress:
         try:
             ip = _plain(ip_address(address.partition("%")[0]))
         except ValueError:
-            raise Stall("AddressRefused", f"{host} leads to {address[:60]!r}, which is no address") from None
+            raise Stall("AddressRefused", f"{host} leads to {address[:60]!r}, which is not an address") from None
         if (str(ip), port) in self.api_servers:
             because = "is the cluster's own API server"
         elif any(ip in network for network in self.refused):
@@ -152,7 +152,7 @@ def egress_of(
         api_server: the address of the cluster's API server, a URL.
 
     Raises:
-        ValueError: one of `refused` is no network.
+        ValueError: one of `refused` is not a network.
     """
     networks = tuple(ip_network(each, strict=False) for each in refused)
     return Egress(

@@ -16,7 +16,7 @@ def context_of(credentials: Credentials | None) -> ssl.SSLContext:
     """The system's authorities, or the credentials' own alone; with the client certificate where they hold one.
 
     Raises:
-        Stall: CertificateUnreadable, naming which text is no PEM of what it should be.
+        Stall: CertificateUnreadable, naming which text is not a PEM of what it should be.
     """
     context = _trusting(credentials.ca if credentials else None)
     if credentials is None or (credentials.certificate is None and credentials.private_key is None):
@@ -26,7 +26,7 @@ def context_of(credentials: Credentials | None) -> ssl.SSLContext:
     try:
         _present(context, _blocks(_KEYS, credentials.private_key) + _blocks(_CERTIFICATES, credentials.certificate))
     except (ssl.SSLError, ValueError) as error:
-        raise Stall("CertificateUnreadable", f"tls.crt and tls.key are no pair in PEM: {_said(error)}") from None
+        raise Stall("CertificateUnreadable", f"tls.crt and tls.key are not a pair in PEM: {_said(error)}") from None
     return context
 
 

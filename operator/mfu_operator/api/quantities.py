@@ -18,7 +18,7 @@ def duration_s(text: str) -> float:
         ValueError: saying how to write one.
     """
     if not _DURATION.fullmatch(text):
-        raise ValueError(f'{text!r} is no duration; write a number and a unit (ms, s, m, h), like "90s" or "1h30m"')
+        raise ValueError(f'{text!r} is not a duration; write a number and a unit (ms, s, m, h), like "90s" or "1h30m"')
     return float(sum(Decimal(number) * _SECONDS[unit] for number, unit in _TERM.findall(text)))
 
 
@@ -30,7 +30,7 @@ def ratio(text: str) -> float:
     """
     match = _PERCENT.fullmatch(text)
     if not match:
-        raise ValueError(f'{text!r} is no percentage; write a number and a percent sign, like "5%"')
+        raise ValueError(f'{text!r} is not a percentage; write a number and a percent sign, like "5%"')
     return float(Decimal(match[1]) / 100)
 
 
@@ -51,7 +51,7 @@ def unix_s(text: str) -> float:
     """
     match = _TIME.fullmatch(text)
     if not match:
-        raise ValueError(f'{text!r} is no RFC 3339 time; write one like "2026-11-21T06:41:00Z"')
+        raise ValueError(f'{text!r} is not an RFC 3339 time; write one like "2026-11-21T06:41:00Z"')
     zone = "+00:00" if match[3] in "Zz" else match[3]
     whole = datetime.fromisoformat(f"{match[1].upper()}{zone}").timestamp()
     return float(Decimal(int(whole)) + Decimal(match[2] or 0))

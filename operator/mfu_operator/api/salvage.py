@@ -44,7 +44,7 @@ def decode(stored: Mapping[str, Any] | None) -> Status:
     """The Status of what the API server has stored; nothing stored is an empty Status.
 
     Raises:
-        Unreadable: (StatusUnreadable) where a field is missing or is no value that this version knows.
+        Unreadable: (StatusUnreadable) where a field is missing or is not a value that this version knows.
     """
     status = codec.decode(Status, stored or {}, "status")
     for path, incident in _incidents(status):
@@ -79,7 +79,7 @@ def _require_sound(path: str, incident: Incident) -> None:
     if not _ID.fullmatch(incident.id):
         raise codec.UnreadableField(f"{path}.id", f"is {incident.id!r}, which names no incident")
     if incident.signal not in set(Signal):
-        raise codec.UnreadableField(f"{path}.signal", f"is {incident.signal!r}, which is no signal")
+        raise codec.UnreadableField(f"{path}.signal", f"is {incident.signal!r}, which is not a signal")
     if incident.profile is not None:
         _require_attempt(f"{path}.profile", incident.profile)
 

@@ -141,7 +141,7 @@ class Section:
 
 def _text(value: object) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise ValueError(f"{value!r} is no text; write one, in quotes")
+        raise ValueError(f"{value!r} is not text; write one, in quotes")
     return value
 
 
@@ -151,7 +151,7 @@ def _texts(value: object) -> tuple[str, ...]:
 
 def _list(value: object) -> tuple[object, ...]:
     if not isinstance(value, list | tuple):
-        raise ValueError(f"{value!r} is no list; write one, each item after a dash")
+        raise ValueError(f"{value!r} is not a list; write one, each item after a dash")
     return tuple(value)
 
 
@@ -159,5 +159,5 @@ def _number(value: object) -> float:
     if isinstance(value, str) and _EXPONENT.fullmatch(value):
         return float(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < float("inf"):
-        raise ValueError(f"{value!r} is no number; write one without quotes")
+        raise ValueError(f"{value!r} is not a number; write one without quotes")
     return float(value)

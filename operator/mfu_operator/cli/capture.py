@@ -120,7 +120,7 @@ def _documents(path: Path) -> Sequence[Mapping[str, Any]]:
     """The objects of a file, those of lists among them.
 
     Raises:
-        Unreadable: (UnreadableManifest) where the file is no YAML or larger than is read.
+        Unreadable: (UnreadableManifest) where the file is not YAML or larger than is read.
     """
     try:
         text = sys.stdin.read(LARGEST_FILE + 1) if str(path) == "-" else _bounded(path)

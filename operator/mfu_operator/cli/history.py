@@ -128,7 +128,7 @@ def _time_s(text: str, where: str) -> tuple[float, bool]:
     except ValueError:
         time_s, is_date = _date_s(text), True
     if not math.isfinite(time_s):
-        raise Unreadable("UnreadableSeries", f"{where}: {text!r} is no time: write RFC 3339 or seconds")
+        raise Unreadable("UnreadableSeries", f"{where}: {text!r} is not a time: write RFC 3339 or seconds")
     if abs(time_s) > _LAST_S:
         raise Unreadable(
             "UnreadableSeries", f"{where}: {text!r} is beyond the year 5000: write seconds, not milliseconds"
@@ -151,7 +151,7 @@ def _value(text: str, where: str) -> float | None:
     try:
         return float(text)
     except ValueError:
-        raise Unreadable("UnreadableSeries", f"{where}: {text!r} is no number") from None
+        raise Unreadable("UnreadableSeries", f"{where}: {text!r} is not a number") from None
 
 
 def _phase(text: str, where: str) -> Phase:

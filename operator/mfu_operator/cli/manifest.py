@@ -37,7 +37,7 @@ def read_manifest(path: Path) -> Mapping[str, Any]:
 
 def spec_of(body: Mapping[str, Any]) -> BaselineSpec:
     """The decoded spec. Of a field that there is none of, a line on stderr: the API server would refuse it, and a
-    misspelt tolerance is no tolerance.
+    misspelt tolerance is not a tolerance.
 
     Raises:
         Stall: as `decode.spec`.
@@ -46,7 +46,7 @@ def spec_of(body: Mapping[str, Any]) -> BaselineSpec:
     spec = decode.spec({**body, "spec": noted})
     for path in noted.unread():
         click.echo(
-            f"kubectl-mfu: {path} is no field, so it does nothing: `kubectl explain tb.{path.rpartition('.')[0]}`",
+            f"kubectl-mfu: {path} is not a field, so it does nothing: `kubectl explain tb.{path.rpartition('.')[0]}`",
             err=True,
         )
     return spec

@@ -121,7 +121,7 @@ def _span_s(text: str) -> float:
     except ValueError:
         span_s = 0.0
     if not 0 < span_s < math.inf:
-        raise click.UsageError(f'{text!r} is no span of time; write for example "3h", "90m" or "30d"')
+        raise click.UsageError(f'{text!r} is not a span of time; write for example "3h", "90m" or "30d"')
     return span_s
 
 

@@ -159,7 +159,7 @@ def _pair(option: str, text: str) -> tuple[str, str]:
 def _folder(path: str) -> Path:
     found = Path(path).resolve()
     if not (found / "Chart.yaml").is_file():
-        raise click.UsageError(f"--chart: {path} is no folder of a chart (it has no Chart.yaml)")
+        raise click.UsageError(f"--chart: {path} is not a folder of a chart (it has no Chart.yaml)")
     return found
 
 

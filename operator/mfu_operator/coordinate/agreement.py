@@ -61,7 +61,7 @@ def agreed(crew: Crew, request: CaptureRequest, round_: int, beat: Beat | None =
         crew: ranks that cannot are dropped.
         request: what is wanted.
         round_: which capture of this Job, so that each has an id of its own.
-        beat: what the capture before it told of recorders that begin at multiples; None: nothing.
+        beat: the multiples of steps at which recorders began in the capture before; None if there was none.
 
     Raises:
         Unreadable: (CaptureFailed) where no rank accepts.

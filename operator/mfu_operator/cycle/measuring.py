@@ -47,7 +47,7 @@ def register(
 
 
 def view_of(adapters: Adapters, uid: str, spec: BaselineSpec, level: Baseline | None, now_s: float) -> SweepView:
-    """What the sweep knows of a baseline now, held against the level in force."""
+    """What the sweep knows about a baseline now, judged against its current level."""
     view = adapters.sweep.view(uid, now_s)
     if view.judgement is None:
         return view

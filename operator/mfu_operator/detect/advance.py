@@ -14,8 +14,8 @@ from mfu_operator.model.series import Phase, Reading
 from mfu_operator.model.verdict import Gate
 
 _SMOOTHING_SHARE = 0.25
-"""Losses are judged as their running median over 2.5 of 10 minutes: noise from reading to reading is no evidence, and a
-median adds nothing to the length of a dip."""
+"""Losses are judged as their running median over 2.5 of 10 minutes: noise from reading to reading is not evidence,
+and a median adds nothing to the length of a dip."""
 
 _MOST_SMOOTHED = 15
 """… of at most so many readings: more cost time in a fleet that is scraped every second."""
@@ -117,7 +117,7 @@ def _seen(state: State, reading: Reading) -> State:
 
 
 def _standing_still(state: State, time_s: float, baseline: Baseline, detection: Detection) -> State:
-    """The same step number twice is no new information, and after a while it is a hang."""
+    """The same step number twice is not new information, and after a while it is a hang."""
     step_s = level_of(baseline.level, Signal.STEP_TIME) or 0.0
     limit_s = max(_HANG_SHARE * detection.sustain_s, _HANG_STEPS * step_s)
     if state.run.step_moved_s is None or time_s - state.run.step_moved_s < limit_s:

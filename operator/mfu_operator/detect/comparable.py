@@ -113,7 +113,7 @@ def _precision(declared: str | None, measured: str | None) -> str | None:
 
 
 def _gpu(declared: str | None, measured: str | None) -> str | None:
-    """A part of a name is that GPU: "H100" is "NVIDIA H100 80GB HBM3", and "A10" is no A100. A slice is no card."""
+    """A part of a name is that GPU: "H100" is "NVIDIA H100 80GB HBM3", "A10" is not an A100, a slice is not a card."""
     if declared is None or measured is None:
         return None
     ours, theirs = _words(declared), _words(measured)

@@ -11,7 +11,7 @@ its newer half. The test asks for what a leak has and the rest has not:
   series) ends below the limit;
 - it is full soon enough to matter, and within no more time than it was seen to rise.
 
-Memory that was given back was no leak: what was collected is dropped, and the next rise counts only well above the
+Memory that was given back was not a leak: what was collected is dropped, and the next rise counts only well above the
 height that was given back from before. So a saw-tooth is believed at most once, and only where its first tooth goes on
 for hours towards the limit: until it falls, nothing tells it from a leak.
 """

@@ -20,7 +20,7 @@ from mfu_operator.detect.statistics import Tolerance
 from mfu_operator.model.baseline import Detection
 
 _MEAN_CUT = 3.0
-"""In the mean each loss is cut at three scales around what it is compared with: one wild reading is no level."""
+"""In the mean each loss is cut at three scales around what it is compared with: one wild reading is not a level."""
 
 _CONFIRM_SHARE = 0.6
 """Share of the time after the alarm that must lie beyond the tolerance for a loss to be confirmed."""

@@ -105,7 +105,7 @@ def rule_out(
     Args:
         now: readings of the job's GPUs during the loss.
         healthy: readings of GPUs while the baseline held: what is normal for this job. Without any, errors that are
-            counted or repeated for ever (XID, ECC) are no findings: they may be old.
+            counted or repeated for ever (XID, ECC) are not findings: they may be old.
         node_of: node by pod.
         usual_nodes: the nodes on which the baseline was held; empty: not known.
     """

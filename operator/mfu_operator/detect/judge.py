@@ -116,7 +116,7 @@ def _no_data(state: State, detection: Detection, now_s: float) -> tuple[str, str
         return "NoUsableSignal", "readings arrive, and none of the signals that the baseline declares is among them"
     if unusable_s > longest_s:
         told = f"none of the last {duration(unusable_s)} says anything new of the speed"
-        return "NoUsableSignal", f"readings arrive, and {told}: they are no numbers above 0, or the same again"
+        return "NoUsableSignal", f"readings arrive, and {told}: they are not numbers above 0, or the same again"
     return None
 
 

@@ -149,7 +149,7 @@ def record_first(readings: Sequence[Reading], span_s: float, detection: Detectio
         signal = _strongest([run])
         unsteady = _unsteady(run, signal, detection) if signal else "none of the readings is usable"
         if unsteady is None and signal is not None:
-            later = f"the first {duration(span_s)} are no level, so it is of later ones: {problem}"
+            later = f"the first {duration(span_s)} give no level, so the level is that of later ones: {problem}"
             return FirstLevel(_baseline([run], signal, detection), later if problem else None, run.points[0][0])
         problem = problem or unsteady
     run = _joined(_runs([reading for reading in readings if reading.time_s <= begin_s + span_s], plan, detection))
@@ -217,7 +217,7 @@ def _strongest(runs: Sequence[_Run]) -> Signal | None:
 
 
 def _unsteady(run: _Run, signal: Signal, rule: Detection) -> str | None:
-    """Why a run is no baseline: too few readings, a trend, or too much noise."""
+    """Why a run is not a baseline: too few readings, a trend, or too much noise."""
     logs = [value for _, value in run.logs(signal)]
     if len(logs) < _FEWEST_READINGS:
         return f"{len(logs)} readings in {duration(run.collected_s)} are too few: record longer, or scrape more often"

@@ -74,7 +74,7 @@ class Assembly:
             labels: the series' labels; `instance` tells processes of one pod apart, `phase` names the phase.
             pod: the pod's name.
             kind: one of MFU … SCRAPED_AT. Values are in the signals' units, SCRAPED_AT in Unix seconds.
-            points: moments (of evaluation) in Unix seconds, and values; values that are no finite number are dropped.
+            points: moments (of evaluation) in Unix seconds, and values; values that are not finite numbers are dropped.
         """
         moments = self._moments.setdefault(workload, {})
         instance = labels.get("instance", "")

@@ -188,7 +188,7 @@ def drift_sigma(variance: float, freedom: float, noise: float) -> float:
 
 
 def _drift(groups: Sequence[Sequence[Block]], within: float) -> float:
-    """Pooled over runs. Each block's deviation is cut at three robust ones: one crash or late warm-up is no drift."""
+    """Pooled over runs. Each block's deviation is cut at three robust ones, so that one crash is not a drift."""
     runs = [group for group in groups if len(group) > 1]
     deviations = [block.middle - median(one.middle for one in group) for group in runs for block in group]
     freedom = len(deviations) - len(runs)

@@ -2,7 +2,7 @@
 
     MFU = throughput [tokens/s per GPU] · model FLOPs per token / dense peak [FLOP/s per GPU]
 
-Source: Chowdhery et al. 2022, PaLM, appendix B. Recomputation is no model FLOP, and sparsity no peak.
+Source: Chowdhery et al. 2022, PaLM, appendix B. Recomputation is not a model FLOP, and sparsity no peak.
 """
 
 from collections.abc import Mapping

@@ -27,7 +27,7 @@ class VitalAssembly:
         self._processes: dict[tuple[str, str], dict[str, float]] = {}
 
     def add(self, labels: Mapping[str, str], pod: str, kind: str, value: float) -> None:
-        """Add a sample; `instance` tells processes of one pod apart. What is no finite number is dropped."""
+        """Add a sample; `instance` tells processes of one pod apart. What is not a finite number is dropped."""
         if math.isfinite(value):
             self._processes.setdefault((pod, labels.get("instance", "")), {})[kind] = value
 

@@ -15,7 +15,7 @@ from mfu_operator.model.verdict import Gate
 from mfu_operator.model.vitals import Ailment, Fill, Streak, Symptom, Vitals
 
 HANG_STEPS = 10.0
-"""A step counter that stands still is no hang before ten steps should have passed."""
+"""A step counter that stands still is not a hang before ten steps should have passed."""
 
 SETTLING_S = 600.0
 """Ten minutes after a start, the allocator is filling its cache: that rise is nobody's leak."""

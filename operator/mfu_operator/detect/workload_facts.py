@@ -165,7 +165,7 @@ def _list(container: Mapping[str, Any], name: str) -> Sequence[Any]:
 
 
 def _words(text: str) -> list[str]:
-    """A shell's script is many words; what is no script is one."""
+    """A shell's script is many words; what is not a script is one."""
     try:
         return shlex.split(text, comments=True) if re.search(r"\s", text) else [text]
     except ValueError:

@@ -17,7 +17,7 @@ from typing import Any
 from mfu_operator.gitops.rendered.reading import UnreadableText, yaml_documents
 
 MAX_LEAVES = 50_000
-"""More leaves than this in one file is no configuration that a person wrote (or a YAML alias bomb)."""
+"""More leaves than this in one file is not configuration that a person wrote (or a YAML alias bomb)."""
 
 _STRUCTURED = (".yaml", ".yml", ".json")
 _SETTINGS = (".env", ".properties", ".ini", ".cfg", ".conf")
@@ -26,7 +26,7 @@ _COMMANDS = ("command", "args")
 
 
 class NotStructuredError(ValueError):
-    """A text that is no configuration this module can read."""
+    """A text that is not configuration this module can read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +184,7 @@ def flags(words: list[str]) -> dict[str, Any]:
     """A command line as options and values: `--num-workers=4 --amp` is {"num-workers": "4", "amp": True}.
 
     `KEY=VALUE` words count as options too (Hydra overrides, env prefixes). A word with blanks is a shell's script and
-    is split. What is no option stays in order under "words".
+    is split. What is not an option stays in order under "words".
     """
     split = [part for word in words for part in _shell_words(word)]
     found: dict[str, Any] = {}

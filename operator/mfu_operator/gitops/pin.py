@@ -25,12 +25,12 @@ def pin(text: str, image: str, digest: str) -> str:
         digest: `sha256:…`.
 
     Raises:
-        AskPerson(NothingToPin): the image is not named there, has this digest already, or the text is no YAML.
+        AskPerson(NothingToPin): the image is not named there, has this digest already, or the text is not YAML.
     """
     try:
         roots = list(YAML(typ="rt").compose_all(text))
     except YAMLError as error:
-        raise AskPerson("NothingToPin", f"the file that should name {image} is no valid YAML: {error}") from error
+        raise AskPerson("NothingToPin", f"the file that should name {image} is not valid YAML: {error}") from error
     wanted = parse(image).full_name
     edits = sorted({edit for root in roots for edit in _edits(root, wanted, digest, text)}, reverse=True)
     pinned = text
@@ -52,7 +52,7 @@ def pin_tag(text: str, image: str, digest: str) -> str:
     try:
         roots = list(YAML(typ="rt").compose_all(text))
     except YAMLError as error:
-        raise AskPerson("NothingToPin", f"the file that should name {image} is no valid YAML: {error}") from error
+        raise AskPerson("NothingToPin", f"the file that should name {image} is not valid YAML: {error}") from error
     wanted = parse(image).full_name
     edits = sorted({edit for root in roots for edit in _tags(root, wanted, digest, text)}, reverse=True)
     pinned = text
@@ -74,7 +74,7 @@ def pin_chart(text: str, chart: str, version: str, good: str) -> str:
     try:
         roots = list(YAML(typ="rt").compose_all(text))
     except YAMLError as error:
-        raise AskPerson("NothingToPin", f"the file that should name {chart} is no valid YAML: {error}") from error
+        raise AskPerson("NothingToPin", f"the file that should name {chart} is not valid YAML: {error}") from error
     edits = sorted({edit for root in roots for edit in _versions(root, chart, version, good, text)}, reverse=True)
     pinned = text
     for start, end, new in edits:

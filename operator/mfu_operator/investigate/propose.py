@@ -80,7 +80,7 @@ def _followed(desk: Desk) -> str:
     target = desk.one.source.target.removeprefix("refs/heads/")
     if target in ("", "HEAD") or target in desk.store.branches():
         return ""
-    return f"The application follows {target}, which is no branch: after the merge, let it follow the merged commit."
+    return f"The application follows {target}, which is not a branch: after the merge, let it follow the merged commit."
 
 
 def _behind(desk: Desk) -> str:

@@ -40,7 +40,7 @@ def undoing(offer: Offer) -> Undoing:
     """The proposal as the operator makes it.
 
     Raises:
-        Unreadable(RepositoryUnreadable): a file that it changes is no text.
+        Unreadable(RepositoryUnreadable): a file that it changes is not text.
     """
     candidate = offer.candidate
     kind = ProposalKind(candidate.kind)

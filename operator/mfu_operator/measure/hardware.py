@@ -30,7 +30,7 @@ that began within the same ten minutes together, and of two such spans a sweep."
 
 
 def look_at_hardware(source: Metrics, swept: SweepRound) -> None:
-    """Look at the GPUs of those of a source's baselines whose turn it is. No answer is no reading."""
+    """Look at the GPUs of those of a source's baselines whose turn it is. Without an answer nothing changes."""
     if not source.measures_hardware:
         for one in swept.current:
             one.note_hardware(replace(one.hardware, complete=True))

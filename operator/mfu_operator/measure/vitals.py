@@ -23,7 +23,7 @@ _MOST_REFILLED = 250
 
 
 def look_at_vitals(source: Metrics, swept: SweepRound) -> None:
-    """Look at a quarter of a source's baselines. No answer is no look."""
+    """Look at a quarter of a source's baselines. Without an answer nothing changes."""
     _remember(source, [one for one in swept.current if not one.vitals.remembers][:_MOST_REFILLED], swept)
     asked = swept.share([one for one in swept.current if one.vitals.remembers], _VITALS_EVERY)
     if not asked:

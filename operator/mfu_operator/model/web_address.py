@@ -17,9 +17,9 @@ def flaw(address: str) -> str | None:
         parts = urlsplit(address)
         port = parts.port
     except ValueError:
-        return "is no web address; write it with its scheme, like https://prometheus.example:9090"
+        return "is not a web address; write it with its scheme, like https://prometheus.example:9090"
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0 or not _SHOWN.fullmatch(address):
-        return "is no web address; write it with its scheme, like https://prometheus.example:9090"
+        return "is not a web address; write it with its scheme, like https://prometheus.example:9090"
     if "@" in parts.netloc:
         return "holds credentials; put them into the Secret that secretRef names"
     return path_flaw(address)

@@ -81,7 +81,7 @@ def conclude(world: World, effect: Effect, outcome: Outcome) -> Conclusion:
             return _withdrawn(world, effect, outcome)
         case Note(), Noted(refused):
             return _noted(world, effect, refused)
-    raise TypeError(f"{type(outcome).__name__} is no outcome of {type(effect).__name__}")
+    raise TypeError(f"{type(outcome).__name__} is not an outcome of {type(effect).__name__}")
 
 
 def failed(world: World, condition: str, error: MfuError) -> tuple[Status, Failure | None, tuple[Event, ...]]:

@@ -85,7 +85,7 @@ def _can_be_judged(world: World) -> bool:
 def _changed_since(world: World, known: ProfileFact) -> str | None:
     """Why what the Job recorded may not be the healthy job; None where nothing speaks against it.
 
-    Our own Job's gate is no objection: it says that readings do not count, not that they are bad.
+    Our own Job's gate is not an objection: it says that readings do not count, not that they are bad.
     """
     judgement, workload = world.judgement, world.workload
     assert judgement is not None

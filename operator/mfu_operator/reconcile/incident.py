@@ -233,8 +233,8 @@ def _wants_proposal(world: World, incident: Incident) -> bool:
 
 
 def proposal_missing(spec: BaselineSpec, incident: Incident) -> bool:
-    """Whether what spec.remediation.mode asks for is not there yet. A dry run is no answer to PullRequest, and neither
-    is a pull request whose number somebody took out of the status: it is found again by its branch."""
+    """Whether what spec.remediation.mode asks for is not there yet. A dry run is not an answer to PullRequest, nor is
+    a pull request whose number somebody took out of the status: it is found again by its branch."""
     mode, proposal = spec.remediation.mode, incident.proposal
     if mode is RemediationMode.OFF or incident.blocked is not None:
         return False

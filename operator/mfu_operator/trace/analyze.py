@@ -126,7 +126,7 @@ def mean_account(reads: Sequence[Read]) -> StepAccount:
 
 
 def _of_steps(every: Sequence[StepAccount]) -> Sequence[StepAccount]:
-    """Those of steps, where any is: a recorded span is no step, and its mean with steps is nothing."""
+    """Those of steps, where any is: a recorded span is not a step, and its mean with steps is nothing."""
     known = [one for one in every if one.facts.number(facts.WHOLE_STEPS) != 0]
     if not known or len(known) == len(every):
         return every

@@ -43,7 +43,7 @@ class Registered:
 def decoded(message: bytes) -> Poll | Registered:
     """A message of libkineto. Raises NotUnderstood."""
     if len(message) < _HEADER.size:
-        raise NotUnderstood(f"{len(message)} bytes are no header")
+        raise NotUnderstood(f"{len(message)} bytes are not a header")
     size, raw = _HEADER.unpack_from(message)
     kind = raw.partition(b"\0")[0]
     if size != len(message) - _HEADER.size:
@@ -57,10 +57,10 @@ def decoded(message: bytes) -> Poll | Registered:
 
 def _poll(body: bytes) -> Poll:
     if len(body) < _REQUEST.size:
-        raise NotUnderstood(f"{len(body)} bytes are no request")
+        raise NotUnderstood(f"{len(body)} bytes are not a request")
     kinds, count, _ = _REQUEST.unpack_from(body)
     if not kinds & _ACTIVITIES:
-        raise NotUnderstood(f"a request for {kinds}, which is no activities")
+        raise NotUnderstood(f"a request for {kinds}, which is not activities")
     if not 1 <= count <= MOST_ANCESTORS or len(body) != _REQUEST.size + count * _PID.size:
         raise NotUnderstood(f"{count} processes in {len(body)} bytes")
     pids = [pid for (pid,) in _PID.iter_unpack(body[_REQUEST.size :])]
@@ -70,7 +70,7 @@ def _poll(body: bytes) -> Poll:
 
 
 def answer(configuration: str) -> bytes:
-    """The answer to a poll; an empty text is no work."""
+    """The answer to a poll; an empty text says that there is no work."""
     body = configuration.encode()
     return _HEADER.pack(len(body), b"req") + body
 

@@ -246,7 +246,7 @@ def _opened(path: Path) -> BinaryIO:
     number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(number).st_mode):
         os.close(number)
-        raise OSError(0, "it is no regular file")
+        raise OSError(0, "it is not a regular file")
     return os.fdopen(number, "rb")
 
 

@@ -66,7 +66,7 @@ def save(path: Path, checkpoint: Checkpoint) -> None:
 
 
 def load(path: Path) -> Checkpoint:
-    """The checkpoint at `path`. Raises FileNotFoundError, or CheckpointError when it is no whole checkpoint."""
+    """The checkpoint at `path`. Raises FileNotFoundError, or CheckpointError when it is not a whole checkpoint."""
     try:
         with np.load(path, allow_pickle=False) as archive:
             groups = {
@@ -79,7 +79,7 @@ def load(path: Path) -> Checkpoint:
             }
             return Checkpoint(int(archive["step"]), optimizer_steps=int(archive["optimizer_steps"]), **groups)
     except (ValueError, KeyError, EOFError, zlib.error, zipfile.BadZipFile) as error:
-        raise CheckpointError(f"{path} is no whole checkpoint ({error}): remove it to start anew") from error
+        raise CheckpointError(f"{path} is not a whole checkpoint ({error}): remove it to start anew") from error
 
 
 def _digest(checkpoint: Checkpoint) -> str:

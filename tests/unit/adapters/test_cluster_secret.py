@@ -42,7 +42,7 @@ def test_a_secret_that_nobody_made_for_baselines_is_not_read(labels: Mapping[str
 
 
 def test_a_key_that_holds_no_text_is_named() -> None:
-    with pytest.raises(Stall, match="key token of Secret 'kept' in namespace 'team-a' is no text") as raised:
+    with pytest.raises(Stall, match="key token of Secret 'kept' in namespace 'team-a' is not text") as raised:
         read("Opaque", {"token": b"\xff\xfe"}, PASSWORD)
     assert raised.value.reason == "CredentialsUnfit"
 

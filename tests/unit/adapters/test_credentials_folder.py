@@ -72,7 +72,7 @@ def test_a_key_that_holds_no_text_is_named_and_not_repeated(mount: Mount) -> Non
     version = mount.prepare()
     (version / "token").write_bytes(b"\xff\xfet0ken")
     mount.swap(version)
-    with pytest.raises(Stall, match=r"token of .* is no text in UTF-8") as raised:
+    with pytest.raises(Stall, match=r"token of .* is not text in UTF-8") as raised:
         mount.credentials()()
     assert raised.value.reason == "CredentialsUnfit"
     assert "t0ken" not in raised.value.message

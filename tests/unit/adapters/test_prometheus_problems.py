@@ -68,7 +68,7 @@ def test_refused_credentials_name_the_secret_and_never_their_value(status: int) 
 
 def test_something_else_at_the_address_is_said_to_be_no_prometheus() -> None:
     problem = problem_of(fails(200, "<html>hello</html>"))
-    assert "is no Prometheus" in problem.message
+    assert "is not a Prometheus" in problem.message
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from mfu_operator.model.series import Phase
         ("time;value\n1;2\n", "separated by commas; it is 'time;value'"),
         ("", "the first line must name"),
         ("time,value,value\n1,2,3\n", "names the column value twice"),
-        ("time,value\n\n1,2\n2,fast\n", "line 4: 'fast' is no number"),
+        ("time,value\n\n1,2\n2,fast\n", "line 4: 'fast' is not a number"),
         ("time,value\n2026-01-01T00:00:00Z,2\n30,2\n", "line 3: '30' is in seconds and the times before it are dates"),
         ("time,value\n0,2\n2026-01-01T00:00:00Z,2\n", "is a date and the times before it are in seconds"),
         ("time,value\n-1e300,2\n", "is beyond the year 5000"),

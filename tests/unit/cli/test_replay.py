@@ -81,13 +81,15 @@ def test_the_level_can_be_taken_from_the_first_hours(tmp_path: Path, manifest: P
 
 
 def test_the_text_says_of_which_part_of_the_series_the_level_is(tmp_path: Path, manifest: Path) -> None:
-    """A third of what there is where that is shorter than what was asked for; later where the beginning is no level."""
+    """A third of what there is where that is shorter than what was asked for; later where the beginning gives none."""
     path = written(tmp_path, [0.0] * 720)
     assert "baseline MFU 0.460 (recorded from 600.0 to 7770.0), " in ran(path, "--baseline", manifest, "--record", "9h")
     drifting = written(tmp_path, [0.06 * max(0.0, 1 - index / 120) for index in range(720)])
     told = json.loads(ran(drifting, "--baseline", manifest, "--record", "1h", "-o", "json"))["summary"]
     assert told["recorded"]["until"] > 5000
-    assert told["recordingProblem"].startswith("the first 60 min are no level, so it is of later ones: the run is not ")
+    assert told["recordingProblem"].startswith(
+        "the first 60 min give no level, so the level is that of later ones: the run is not "
+    )
     never = written(tmp_path, [0.0003 * index for index in range(720)])
     told = json.loads(ran(never, "--baseline", manifest, "--record", "2h", "-o", "json"))["summary"]
     assert told["recordingProblem"].startswith("no part of the series is a level, and the operator would record none: ")
@@ -214,7 +216,8 @@ def test_a_misspelt_field_is_told_and_what_is_written_right_is_not(
     spec_of(read_manifest(misspelt))
     told = capsys.readouterr().err
     assert told == (
-        "kubectl-mfu: spec.detection.tolerence is no field, so it does nothing: `kubectl explain tb.spec.detection`\n"
+        "kubectl-mfu: spec.detection.tolerence is not a field, so it does nothing: "
+        "`kubectl explain tb.spec.detection`\n"
     )
 
 

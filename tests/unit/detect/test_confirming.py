@@ -93,7 +93,7 @@ def test_a_loss_that_noise_alone_may_carry_beyond_the_tolerance_is_not_confirmed
 
 
 def test_a_start_is_over_once_one_signal_is_good() -> None:
-    """What two signals contradict each other in is no slow start."""
+    """What two signals contradict each other in is not a slow start."""
     assert Gate.STARTING not in judged(both(flat(5), 1.05), BOTH, RULE).gates
 
 

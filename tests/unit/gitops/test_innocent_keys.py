@@ -78,3 +78,9 @@ def test_a_list_belongs_to_the_program_that_uses_it() -> None:
     text = "T=(--num-workers 8)\nE=(--num-workers 2)\ntorchrun train.py ${T[@]}\npython eval.py ${E[@]}\n"
     found = [each for each in commands.read([Word("sh", "f", "r"), Word(text, "f", "r")]) if isinstance(each, Option)]
     assert {(each.value, each.beside) for each in found if each.name == "num_workers"} == {("8", ""), ("2", "eval.py")}
+
+
+@pytest.mark.parametrize("value", ["results", "two words", "1"])
+def test_an_override_that_assigns_nothing_is_an_option_with_its_value(value: str) -> None:
+    words = [Word(text, "f", "r") for text in ("python", "train.py", "-o", value)]
+    assert ("o", value) in [(each.name, each.value) for each in commands.read(words) if isinstance(each, Option)]

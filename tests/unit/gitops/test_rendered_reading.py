@@ -1,4 +1,4 @@
-"""Values of manifests and of the files in them: what YAML, TOML, INI and dotenv say, and what is no configuration."""
+"""Values of manifests and of the files in them: YAML, TOML, INI, dotenv, and what is none of them."""
 
 from typing import Any
 

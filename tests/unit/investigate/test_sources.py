@@ -127,6 +127,14 @@ def application_of_an_app_of_apps(story: Story) -> Truth:
     return given(story, application("root", path="apps"), manifest(0)), "Parameter"
 
 
+def application_of_another_repository(story: Story) -> Truth:
+    source = {"repoURL": "https://git.example/other/charts", "targetRevision": "main", "path": "charts/gpt"}
+    elsewhere = application(source=source)
+    story.commit("Good", {**chart(), "apps/gpt.yaml": json.dumps(elsewhere)})
+    story.replace("Default", "charts/gpt/values.yaml", "workers: 4", "workers: 0")
+    return given(story, application("root", path="apps")), None
+
+
 def parameters_that_nothing_recorded(story: Story) -> Truth:
     story.commit("Good", chart())
     story.replace("Default", "charts/gpt/values.yaml", "workers: 4", "workers: 0")
@@ -234,7 +242,7 @@ LAYOUTS: list[Layout] = [
     values_of_a_release_in_git, chart_of_a_release_in_git, values_that_a_release_reads_from_a_configmap,
     values_that_the_release_overrides, chart_beside_its_release, chart_that_another_one_depends_on, release_whose_chart_was_not_given,
     variables_of_two_clusters, variables_of_an_unknown_cluster, variables_that_git_does_not_hold,
-    application_of_an_app_of_apps, element_of_an_application_set, file_of_an_application_set,
+    application_of_an_app_of_apps, application_of_another_repository, element_of_an_application_set, file_of_an_application_set,
     variable_that_the_container_sets_again, variable_that_a_later_configmap_sets_again, program_that_prepares,
     program_that_trains_after_another, variable_of_another_name, parameters_that_nothing_recorded, base_of_another_repository,
     base_that_follows_a_branch,
@@ -243,6 +251,7 @@ SAYS: dict[Layout, str] = {
     release_whose_chart_was_not_given: f"{CHARTS}/gpt@1.0.0",
     variables_of_an_unknown_cluster: "clusters/dev/settings.yaml, clusters/prod/settings.yaml",
     variables_that_git_does_not_hold: "ConfigMap/settings at good: it is taken as it is now",
+    application_of_another_repository: "which none of the manifests that were given follows",
     parameters_that_nothing_recorded: "what Application gpt itself sets at good: it is taken as it is now",
     base_that_follows_a_branch: "name a tag or a commit",
     program_that_prepares: "prepare.py is not the program that trains",

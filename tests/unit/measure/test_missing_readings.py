@@ -159,7 +159,7 @@ def test_what_is_in_memory_outlives_credentials_that_cannot_be_read_for_a_while(
     bench.sweep.register("uid", SPEC, BASELINE)
     bench.run(30)
     bench.run(4, loss=0.1)
-    bench.sources.refuses = Stall("CredentialsUnfit", "key token is no text")
+    bench.sources.refuses = Stall("CredentialsUnfit", "key token is not text")
     bench.sweep.register("uid", SPEC, BASELINE)
     told = bench.view().problem
     assert told is not None and told.reason == "CredentialsUnfit"

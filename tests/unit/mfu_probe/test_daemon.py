@@ -244,7 +244,7 @@ def test_a_rank_is_known_where_its_environment_can_be_seen(tmp_path: Path) -> No
     (tmp_path / "7" / "environ").write_bytes(b"RANK=5\0WORLD_SIZE=8\0LOCAL_RANK=1\0BAD\0NAME=a=b\0")
     assert identity_of(7, tmp_path) == RankIdentity(rank=5, world_size=8, local_rank=1)
     (tmp_path / "7" / "environ").write_bytes(b"WORLD_SIZE=8\0")
-    assert identity_of(7, tmp_path) is None, "a launcher is no rank"
+    assert identity_of(7, tmp_path) is None, "a launcher is not a rank"
     (tmp_path / "7" / "environ").write_bytes(b"RANK=first\0")
     assert identity_of(7, tmp_path) is None
     assert identity_of(8, tmp_path) is None and identity_of(None, tmp_path) is None

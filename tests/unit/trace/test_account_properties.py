@@ -12,7 +12,7 @@ from mfu_operator.trace.account.steps import Steps
 from mfu_operator.trace.columns.intervals import intersect, join, subtract, union, within
 
 PROPERTY = settings(deadline=None, max_examples=60)
-"""A busy machine is no failure, and sixty examples of forty operations take a second."""
+"""A busy machine is not a failure, and sixty examples of forty operations take a second."""
 
 SPAN = 10_000
 Op = tuple[int, int, int, int]

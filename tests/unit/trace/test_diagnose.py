@@ -66,6 +66,15 @@ def test_one_check_does_not_explain_many_waits() -> None:
     assert (found.bottleneck, found.cause) == (Bottleneck.HOST_BOUND, "Synchronisation")
 
 
+@pytest.mark.parametrize(("calls", "named"), [(0.2, "DataLoaderWorkers"), (0.0, None)])
+def test_a_loader_that_calls_its_store_once_in_some_steps_and_works_itself_is_the_training_thread(
+    calls: float, named: str | None
+) -> None:
+    starved = account(compute=50, communication=40, idleInput=27, idleHost=8)
+    own = {"inputNetworkCalls": calls, "inputRangeNs": 27 * MS, "inputFileNs": 10 * MS, "inputOwnNs": 10 * MS}
+    assert diagnose(with_facts(starved, **own), with_facts(HEALTHY, inputNetworkCalls=0.0)).cause == named
+
+
 def matrix(ns: float, **calls: float) -> dict[str, float]:
     """Facts of a step whose matrix kernels take so long and are of the formats of `calls`, in equal parts."""
     each = {f"{one}MatrixNs": ns * count / sum(calls.values()) for one, count in calls.items()}

@@ -88,7 +88,7 @@ def backward_on_its_own_thread(file: NsysFile | KinetoFile, wait_us: int, steps:
 
 
 def test_without_marks_the_training_thread_is_the_one_that_launches_the_optimizer(tmp_path: Path) -> None:
-    """What it waits for in the system is no Python work, though another thread launches more kernels."""
+    """What it waits for in the system is not Python work, though another thread launches more kernels."""
     healthy = backward_on_its_own_thread(NsysFile(), wait_us=10).write(tmp_path / "healthy")
     slow = backward_on_its_own_thread(NsysFile(), wait_us=310).write(tmp_path / "slow")
     found = analyze([slow], [healthy]).diagnosis

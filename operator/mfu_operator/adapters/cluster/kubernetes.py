@@ -164,7 +164,7 @@ class KubernetesCluster:
         return {key: _text(base64.b64decode(data[key]), key, namespace, name) for key in keys if key in data}
 
     def baseline(self, namespace: str, name: str) -> Mapping[str, Any] | None:
-        """A TrainingBaseline as it is stored, None where there is none of this name."""
+        """A TrainingBaseline as it is stored, None where none has this name."""
         with translated(f"reading TrainingBaseline {namespace}/{name}"):
             try:
                 answer: Any = self._custom.get_namespaced_custom_object(
@@ -253,5 +253,5 @@ def _text(content: bytes, key: str, namespace: str, name: str) -> str:
     except UnicodeDecodeError:
         raise Stall(
             "CredentialsUnfit",
-            f"key {key} of Secret {name!r} in namespace {namespace!r} is no text in UTF-8; write it anew",
+            f"key {key} of Secret {name!r} in namespace {namespace!r} is not text in UTF-8; write it anew",
         ) from None

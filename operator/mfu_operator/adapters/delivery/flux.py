@@ -45,7 +45,7 @@ class Flux:
 
         `deployed` holds what `status.history` tells (Flux 2.7 and later), else nothing: then the window is wider.
         Raises Stall(NotDeployedByApplication) where it does not deploy the workload here,
-        Stall(SourceUnsupported) where its source is no GitRepository, and what `objects.get` raises.
+        Stall(SourceUnsupported) where its source is not a GitRepository, and what `objects.get` raises.
         """
         kustomization = get(self._api, *_KUSTOMIZATIONS, application.namespace, application.name)
         spec, status = kustomization.get("spec") or {}, kustomization.get("status") or {}

@@ -29,7 +29,7 @@ class AzureDevOps:
         if not found or not name:
             raise Stall(
                 "ForgeUnknown",
-                f"{address.path} is no repository of Azure DevOps: write spec.remediation.repository as "
+                f"{address.path} is not a repository of Azure DevOps: write spec.remediation.repository as "
                 "https://dev.azure.com/ORGANISATION/PROJECT/_git/REPOSITORY.",
             )
         pair = base64.b64encode(f":{credentials.password}".encode()).decode()

@@ -115,7 +115,7 @@ def _proof(app: AppKey, now_s: float) -> str:
     except (ValueError, TypeError, jwt.PyJWTError):
         raise Stall(
             "CredentialsUnfit",
-            "the key githubAppPrivateKey of the Secret is no RSA key in PEM: write the file that GitHub gave, with "
+            "the key githubAppPrivateKey of the Secret is not an RSA key in PEM: write the file that GitHub gave, with "
             "--from-file=githubAppPrivateKey=FILE",
         ) from None
 

@@ -160,7 +160,7 @@ class Api:
             try:
                 return loads(body)
             except ValueError:
-                raise self._unreachable(response, "an answer that is no JSON: is the address a forge's?") from None
+                raise self._unreachable(response, "an answer that is not JSON: is the address a forge's?") from None
         self._raise(method, path, response, _said(body))
         raise AssertionError("unreachable")
 
@@ -235,7 +235,7 @@ def _said(answer: bytes) -> str:
     try:
         body = loads(answer)
     except ValueError:
-        return "an answer that is no JSON"
+        return "an answer that is not JSON"
     parts = [body.get("message"), body.get("error"), body.get("errors")] if isinstance(body, dict) else []
     said = "; ".join(str(part) for part in parts if part)
     return " ".join(said.split())[:_MOST_SAID] or "no reason given"

@@ -25,7 +25,7 @@ def kind_of(declared: ForgeKind | None, where: Address) -> ForgeKind:
         kinds = ", ".join(ForgeKind)
         raise Stall(
             "ForgeUnknown",
-            f"{where.host} is no public forge: set spec.remediation.forge.kind to one of {kinds}; with Other the "
+            f"{where.host} is not a public forge: set spec.remediation.forge.kind to one of {kinds}; with Other the "
             "branch is pushed and a person opens the pull request.",
         )
     return known

@@ -10,7 +10,7 @@ from mfu_operator.errors import AskPerson, Stall
 from mfu_operator.model.git_ref import is_branch, is_commit
 
 MAX_TEXT = 512 * 1024
-"""Bytes above which a file is no configuration that a person wrote."""
+"""Bytes above which a file is not configuration that a person wrote."""
 
 _NEEDED_GIT = (2, 38, 0)
 """`git merge-tree --write-tree`, which makes the revert, is since 2.38."""
@@ -97,7 +97,7 @@ def _checked(branch: str) -> str:
 
 
 def text_of(blob: object) -> str | None:
-    """A blob's text; None where it is no text, or too large."""
+    """A blob's text; None where it is not text, or too large."""
     if not isinstance(blob, git.Blob) or blob.size > MAX_TEXT:
         return None
     data = blob.data_stream.read()

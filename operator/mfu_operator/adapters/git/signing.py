@@ -41,8 +41,8 @@ def _read(key: str) -> Ed25519PrivateKey:
     if not isinstance(found, Ed25519PrivateKey):
         raise Stall(
             "SigningKeyUnfit",
-            "key sshSigningKey of the Secret in spec.remediation.forge.secretRef is no Ed25519 key of OpenSSH without "
-            "a passphrase: make one with `ssh-keygen -t ed25519 -N ''`",
+            "key sshSigningKey of the Secret in spec.remediation.forge.secretRef is not an Ed25519 key of OpenSSH "
+            "without a passphrase: make one with `ssh-keygen -t ed25519 -N ''`",
         )
     return found
 

@@ -14,15 +14,15 @@ def span(clone: Clone, good: str, bad: str) -> tuple[str, str]:
     """The commits of the source's branch that two deployed revisions stand for.
 
     Raises:
-        AskPerson(HistoryRewritten): the branch does not hold one of them, or the good one is no ancestor of the other.
+        AskPerson(HistoryRewritten): the branch lacks one of them, or the good one is not an ancestor of the other.
         AskPerson(WindowTooWide): more than MAX_COMMITS commits lie between them.
     """
     first, last = (clone.commit(_dry(clone, revision)) for revision in (good, bad))
     if not clone.repo.is_ancestor(first, last):
         raise AskPerson(
             "HistoryRewritten",
-            f"the last known good revision {first.hexsha[:12]} is no ancestor of {last.hexsha[:12]}: an older revision "
-            "was deployed, or history was rewritten. Find the commit by hand.",
+            f"the last known good revision {first.hexsha[:12]} is not an ancestor of {last.hexsha[:12]}: an older "
+            "revision was deployed, or history was rewritten. Find the commit by hand.",
         )
     line = clone.repo.iter_commits(f"{first.hexsha}..{last.hexsha}", first_parent=True, max_count=MAX_COMMITS + 1)
     if sum(1 for _ in line) > MAX_COMMITS:

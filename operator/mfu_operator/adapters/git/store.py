@@ -19,7 +19,7 @@ from mfu_operator.gitops.sources.tree import Entry, Tree
 from mfu_operator.model.commit import Commit
 
 MAX_BLOB_BYTES = 4 * 1024 * 1024
-"""A larger file is no configuration that a person wrote; its content is not read."""
+"""A larger file is not configuration that a person wrote; its content is not read."""
 
 DEADLINE_S = 300.0
 _FORMAT = "%H%x00%P%x00%an%x00%ct%x00%B%x00%x01"
@@ -80,7 +80,7 @@ class Store:
     def resolve(self, revision: str) -> str:
         """The commit that a branch, tag, sha or expression names."""
         if revision.startswith("-"):
-            raise Unreadable("RevisionUnknown", f"{revision} is no revision")
+            raise Unreadable("RevisionUnknown", f"{revision} is not a revision")
         for text in (revision, f"origin/{revision}"):
             found = self._try("--git-dir", str(self._origin), "rev-parse", "--verify", "--quiet", "--end-of-options",
                               f"{text}^{{commit}}")  # fmt: skip

@@ -67,7 +67,7 @@ class Row(msgspec.Struct):
     values: list[tuple[float, str]] = []
 
     def points(self) -> list[tuple[float, float]]:
-        """(time, number); what is no number is NaN."""
+        """(time, number); what is not a number is NaN."""
         pairs = self.values if self.value is None else [self.value]
         return [(at_s, _number(text)) for at_s, text in pairs]
 
@@ -228,7 +228,7 @@ class PrometheusApi:
             raise Retry("PrometheusUnavailable", f"{self.address} answered {response.status_code}")
         raise Retry(
             "PrometheusUnreachable",
-            f"{self.address} answered {response.status_code} and is no Prometheus API: check "
+            f"{self.address} answered {response.status_code} and is not a Prometheus API: check "
             "spec.metrics.prometheus.address",
         )
 

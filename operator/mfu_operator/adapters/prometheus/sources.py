@@ -85,7 +85,7 @@ _NAMESPACE = "namespace"
 def at_own_address(source: MetricsSource, given: Credentials | None, own: Credentials) -> Credentials:
     """What a baseline that names no address sends to the operator's own: all of the operator's, or only its own.
 
-    The authority is no secret: the server is the same one, whoever asks.
+    The authority is not a secret: the server is the same one, whoever asks.
     """
     if not source.own_prometheus:
         return own

@@ -65,7 +65,7 @@ def _samples(text: str, wanted: frozenset[str], is_openmetrics: bool) -> Iterato
         match = begins.match(line)
         if match is None:
             if not _LINE.match(line):
-                raise Unreadable("PodPageUnreadable", f"it is no metrics page: line {number} is no sample")
+                raise Unreadable("PodPageUnreadable", f"it is not a metrics page: line {number} is not a sample")
             continue
         if _NATIVE_HISTOGRAM in line:
             continue
@@ -75,7 +75,7 @@ def _samples(text: str, wanted: frozenset[str], is_openmetrics: bool) -> Iterato
         try:
             yield from _parsed(line, match[1], is_openmetrics)
         except (ValueError, OverflowError, KeyError, IndexError) as error:
-            told = f"it is no metrics page: {type(error).__name__} in line {number}"
+            told = f"it is not a metrics page: {type(error).__name__} in line {number}"
             raise Unreadable("PodPageUnreadable", told) from None
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 MAX_LINES = 20_000
 MAX_HUNKS = 60
-"""Pieces of one file; more is no change of a few keys."""
+"""Pieces of one file; more is not a change of a few keys."""
 
 MAX_WORDS = 400
 """Words of one line that are compared and undone apart."""

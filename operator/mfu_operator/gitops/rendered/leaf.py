@@ -79,7 +79,7 @@ def hidden(value: str, key: bytes) -> str:
 
 
 def decoded(value: Any) -> str:
-    """The content of a Secret's `data` entry; the entry itself where it is no base64."""
+    """The content of a Secret's `data` entry; the entry itself where it is not base64."""
     try:
         return base64.b64decode(str(value), validate=True).decode("utf-8", "backslashreplace")
     except (binascii.Error, ValueError):

@@ -30,10 +30,10 @@ class Thing:
 
 
 def things(text: str, file: str = "") -> tuple[Thing, ...]:
-    """The objects of a YAML stream, Lists opened; documents that are no Kubernetes objects are left out.
+    """The objects of a YAML stream, Lists opened; documents that are not Kubernetes objects are left out.
 
     Raises:
-        UnreadableText: the text is no YAML, or lies beyond a bound.
+        UnreadableText: the text is not YAML, or lies beyond a bound.
     """
     return tuple(thing for document in yaml_documents(text) for thing in of(document, file))
 

@@ -18,7 +18,7 @@ class Program:
 
 
 def read(text: str) -> Program | None:
-    """The program; None where the text is no Python, or longer than MAX_CHARACTERS."""
+    """The program; None where the text is not Python, or longer than MAX_CHARACTERS."""
     if len(text) > MAX_CHARACTERS:
         return None
     try:

@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 MAX_CHARACTERS = 8 * 1024 * 1024
-"""More than this in one text is no configuration that a person wrote, and no rendering of one workload either."""
+"""More than this in one text is not configuration that a person wrote, and no rendering of one workload either."""
 
 MAX_VALUES = 300_000
 """Values of one text once its aliases and merge keys are followed."""
@@ -48,7 +48,7 @@ def yaml_documents(text: str) -> list[Any]:
     """The documents of a YAML (or JSON) text; empty ones are left out.
 
     Raises:
-        UnreadableText: it is no YAML, or lies beyond MAX_CHARACTERS, MAX_VALUES or MAX_DEPTH.
+        UnreadableText: it is not YAML, or lies beyond MAX_CHARACTERS, MAX_VALUES or MAX_DEPTH.
     """
     if len(text) > MAX_CHARACTERS:
         raise UnreadableText(f"{len(text)} characters, of at most {MAX_CHARACTERS}")

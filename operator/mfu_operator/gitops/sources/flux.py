@@ -116,7 +116,7 @@ def _values(spec: Mapping[str, Any], namespace: str, objects: Sequence[Mapping[s
         except UnreadableText as error:
             raise NotRenderable(f"the values of {each.get('name')} cannot be read: {error}") from error
         if documents and not isinstance(documents[0], dict):
-            raise NotRenderable(f"{entry} of {each.get('kind')}/{each.get('name')} is no mapping of values")
+            raise NotRenderable(f"{entry} of {each.get('kind')}/{each.get('name')} is not a mapping of values")
         found.extend(documents[:1])
     if isinstance(spec.get("values"), dict):
         found.append(spec["values"])

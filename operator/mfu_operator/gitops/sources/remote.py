@@ -18,7 +18,7 @@ class Remote:
 
 
 def remote(text: str) -> Remote | None:
-    """What a kustomization's address means; None where it is no address of a repository that kustomize reads."""
+    """What a kustomization's address means; None where it is not an address of a repository that kustomize reads."""
     bare, _, query = text.removeprefix("git::").partition("?")
     asked = parse_qs(query)
     ref = (asked.get("ref") or asked.get("version") or [""])[0]

@@ -1,4 +1,4 @@
-"""All that a proposal tells of."""
+"""The parts of a proposal's text."""
 
 import re
 from collections.abc import Sequence
@@ -31,9 +31,9 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """All that a proposal tells of. `subject` names the baseline ("training/gpt-small"), `installation` the operator's
-    cluster; `runbooks` is the address of the folder of runbooks, "" where there is none. `forge` and `forge_address`
-    are of the host where they are declared, `cost` is None where it is not known."""
+    """What the text of a proposal is made from. `subject` names the baseline ("training/gpt-small"), `installation` the
+    operator's cluster; `runbooks` is the address of the folder of runbooks, "" where there is none. `forge` and
+    `forge_address` are of the host where they are declared, `cost` is None where it is not known."""
 
     undoing: Undoing
     incident: Incident

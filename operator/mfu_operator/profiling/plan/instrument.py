@@ -84,7 +84,7 @@ def trainer_patch(train_job: Manifest, training: Training) -> Patch | None:
 
 
 def mappings_or_words(value: Any) -> Sequence[Any]:
-    """A list's items; none where it is no list."""
+    """A list's items; none where it is not a list."""
     return value if isinstance(value, list) else ()
 
 

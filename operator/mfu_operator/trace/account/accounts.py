@@ -119,7 +119,7 @@ def _device_account(trace: Trace, device: int, step_range: str | None) -> Device
 
 
 def _of_span(began: Startup | None) -> Observed:
-    """What is known of a window that is no step."""
+    """What is known of a window that is not a step."""
     known: Observed = {facts.WHOLE_STEPS: 0.0}
     if began is None:
         return known

@@ -185,7 +185,7 @@ def _told(found: Sequence[Opportunity]) -> tuple[str, ...]:
 
 
 def _idle(now: StepAccount) -> tuple[str, ...]:
-    """For what the device idles in a window that is no step: there it is no cause."""
+    """For what the device idles in a window that is not a step: there it is not a cause."""
     return tuple(
         f"the device idles {milliseconds(now.parts_ns[part])} {whole(now)} for {word}"
         for part, word in IDLE.items()
@@ -209,7 +209,7 @@ def _first(now: StepAccount, found: Sequence[Opportunity], evidence: tuple[str, 
 
 
 def _began(now: StepAccount) -> tuple[str, ...]:
-    """That a span which is no step begins with what no loop does."""
+    """That a span which is not a step begins with what no loop does."""
     before = _fact(now, facts.STARTUP_NS)
     if before <= LARGE * now.mean_ns:
         return ()

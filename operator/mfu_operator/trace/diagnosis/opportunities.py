@@ -1,7 +1,7 @@
 """Without a baseline: what of the mean step a known remedy addresses, in milliseconds, the largest first.
 
-Nothing here says what is wrong: only what there is to gain, and how. A window that is no step (`span`) offers nothing
-that presumes a loop.
+Nothing here says what is wrong: only what there is to gain, and how. A window that is not a step (`span`) offers
+nothing that presumes a loop.
 """
 
 import re

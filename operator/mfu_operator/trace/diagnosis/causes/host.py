@@ -36,7 +36,7 @@ LEAST_LAUNCHES = 0.03
 """Of the launches: fewer more are noise."""
 
 NOTICEABLE = 0.3
-"""Of the growth: work of a kind that takes this much is no coincidence."""
+"""Of the growth: work of a kind that takes this much is not a coincidence."""
 
 
 def _share(case: Case, part: str) -> float:

@@ -6,7 +6,7 @@ from mfu_operator.trace.diagnosis.case import Case
 from mfu_operator.trace.diagnosis.causes.entry import Cause, Evidence
 
 NOTICEABLE = 0.3
-"""Of the step's growth: checks that take this much are no coincidence."""
+"""Of the step's growth: checks that take this much are not a coincidence."""
 
 SEVERAL = 4
 """A step: fewer checks are a program's own."""

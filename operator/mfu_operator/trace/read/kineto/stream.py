@@ -43,7 +43,7 @@ ESCAPE = re.compile(
     rb'|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})'
     rb"|(?P<bare>\\)"
 )
-"""A backslash with what it escapes: a pair of surrogates, one alone (which is no text), anything else, or nothing."""
+"""A backslash with what it escapes: a pair of surrogates, one alone (which is not text), anything else, or nothing."""
 
 CONTROL = re.compile(rb"[\x00-\x1f]")
 
