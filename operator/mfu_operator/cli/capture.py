@@ -34,6 +34,9 @@ FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 @click.option("-n", "--namespace", help="Of the baseline, or of the policies; default: the current context's.")
 @click.option("--ranks", type=click.IntRange(1, 64), help="With NAME: how many ranks are asked.")
 @click.option("--steps", type=click.IntRange(5, 30), help="With NAME: how many steps are recorded.")
+@click.option(
+    "--keep", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="With NAME: keep the traces there."
+)
 @click.option("--image", help="With NAME: the profiler image, unless the baseline names one.")
 @click.option(
     "-o", "--output", type=click.Choice(("text", "json")), default="text", show_default=True, help="What to print."
@@ -49,6 +52,7 @@ def capture_command(
     namespace: str | None,
     ranks: int | None,
     steps: int | None,
+    keep: Path | None,
     image: str | None,
     output: str,
 ) -> None:
@@ -56,6 +60,7 @@ def capture_command(
 
     \b
     kubectl mfu capture gpt-small --ranks 8          now, by the Job that the operator would launch
+    kubectl mfu capture gpt-small --keep traces      and keep every rank's trace
     kubectl mfu capture -f job.yaml --dry-run        the plan, without a cluster
     kubectl get pytorchjob gpt -o yaml | kubectl mfu capture -f - --dry-run -o json
     kubectl mfu capture --print-policies -n team-a   what lets the Job reach the training pods
@@ -63,7 +68,7 @@ def capture_command(
     if print_policies:
         click.echo(_POLICIES_HEAD + yaml.safe_dump_all(policies(namespace or "default"), sort_keys=False).rstrip())
     elif name is not None and filename is None and not dry_run:
-        _captured(name, namespace, image, ranks, steps, output)
+        _captured(name, namespace, image, ranks, steps, keep, output)
     elif filename is not None and name is None and dry_run:
         _planned(filename, pods, baseline, _named(workload), output)
     else:
@@ -77,17 +82,24 @@ _POLICIES_HEAD = """# Untested on a network that enforces them. mfu-capture-rank
 
 
 def _captured(
-    name: str, namespace: str | None, image: str | None, ranks: int | None, steps: int | None, output: str
-) -> None:
+    name: str, namespace: str | None, image: str | None, ranks: int | None, steps: int | None, keep: Path | None,
+    output: str,
+) -> None:  # fmt: skip
     from mfu_operator.adapters.cluster import KubernetesCluster, connect  # half a second that a plan does not need
     from mfu_operator.cli import baselines, render
     from mfu_operator.cli.capture_live import capture_now
+    from mfu_operator.cli.held_traces import HeldTraces
     from mfu_operator.trace import termination_message as compact
 
     def tell(text: str) -> None:
         click.echo(text, err=True)
 
-    account = capture_now(KubernetesCluster(connect()), baselines.one(namespace, name), image, ranks, steps, tell)
+    traces = None
+    if keep is not None:
+        keep.mkdir(parents=True, exist_ok=True)
+        traces = HeldTraces(keep, tell)
+    cluster, baseline = KubernetesCluster(connect()), baselines.one(namespace, name)
+    account = capture_now(cluster, baseline, image, ranks, steps, tell, traces)
     click.echo(compact.encode(account) if output == "json" else render.account_text(account, None, None))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from mfu_operator.api import decode
 from mfu_operator.api.group import BASELINE_LABEL, MANAGED_BY_LABEL
+from mfu_operator.cli.held_traces import HOLD_S, HeldTraces
 from mfu_operator.errors import AskPerson, Retry, Unreadable
 from mfu_operator.model.account import StepAccount
 from mfu_operator.model.incident import Status
@@ -31,6 +32,7 @@ def capture_now(
     ranks: int | None,
     steps: int | None,
     tell: Callable[[str], None],
+    traces: HeldTraces | None = None,
     sleep: Callable[[float], None] = time.sleep,
     now: Callable[[], float] = time.time,
 ) -> StepAccount:
@@ -43,6 +45,7 @@ def capture_now(
         ranks: how many ranks are asked; None: as the spec says.
         steps: how many steps are recorded; None: as the spec says.
         tell: progress.
+        traces: fetches the traces while the Job holds them; None: it holds none.
 
     Raises:
         Retry: there is no workload, or no way to capture it.
@@ -69,17 +72,20 @@ def capture_now(
             "the running job cannot be asked, so the operator would run a copy; kubectl mfu capture -f says why",
         )
     name = f"mfu-hand-{metadata['name'][:36].replace('.', '-').rstrip('-')}-{int(started_s):x}"
-    request = CaptureRequest(name, profiling.steps, profiling.deadline_s, way.pods, way.targets, profiling.ranks)
+    hold_s = HOLD_S if traces is not None else 0.0
+    asked = CaptureRequest(name, profiling.steps, profiling.deadline_s, way.pods, way.targets, profiling.ranks, hold_s)
     labels = {BASELINE_LABEL: metadata["name"][:63].rstrip("-."), MANAGED_BY_LABEL: BY_HAND}
     owner = {key: body[key] for key in ("apiVersion", "kind")} | {key: metadata[key] for key in ("name", "uid")}
-    cluster.ensure_job(live_job(name, spec, request, owner, image, labels, way.queue))
+    spec = replace(spec, profiling=replace(profiling, deadline_s=profiling.deadline_s + hold_s))
+    cluster.ensure_job(live_job(name, spec, asked, owner, image, labels, way.queue))
     tell(f"Job {name} asks {len(way.targets)} of {way.pods} pods; kubectl logs -f job/{name} follows it")
-    return _account(_awaited(cluster, metadata["namespace"], name, now() + profiling.deadline_s, tell, sleep, now))
+    ends_s = now() + spec.profiling.deadline_s
+    return _account(_awaited(cluster, metadata["namespace"], name, ends_s, tell, traces, sleep, now))
 
 
 def _awaited(
     cluster: Cluster, namespace: str, name: str, ends_s: float,
-    tell: Callable[[str], None], sleep: Callable[[float], None], now: Callable[[], float],
+    tell: Callable[[str], None], traces: HeldTraces | None, sleep: Callable[[float], None], now: Callable[[], float],
 ) -> ProfilingJob:  # fmt: skip
     said = ""
     while True:
@@ -94,6 +100,8 @@ def _awaited(
         if standing != said:
             tell(f"Job {name}: {standing}")
             said = standing
+        if traces is not None and job.phase is JobPhase.RUNNING:
+            traces.fetch(namespace, name)
         sleep(LOOK_EVERY_S)
 
 

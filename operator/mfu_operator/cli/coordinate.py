@@ -2,13 +2,16 @@
 
 import sys
 import tempfile
+import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
 
+from mfu_operator.coordinate.collect import MOST_HELD
 from mfu_operator.coordinate.run import captured
 from mfu_operator.errors import Unreadable
-from mfu_operator.profiling.live.job import REQUEST_VARIABLE, TOKEN_FILE
+from mfu_operator.profiling.live.job import COMPLETE, FETCHED, HELD, REQUEST_VARIABLE, TOKEN_FILE
 from mfu_operator.profiling.live.request import decode
 from mfu_operator.trace import termination_message as compact
 
@@ -16,6 +19,9 @@ UNREADABLE = 3
 """Exit code where there is no account; wrong usage is 2, as click has it."""
 
 LONGEST_TOKEN = 4096
+
+LOOK_EVERY_S = 0.5
+"""While traces are held: whether they were fetched."""
 
 
 @click.command("coordinate", hidden=True)
@@ -28,15 +34,28 @@ def coordinate_command(request: str, token_file: Path, folder: Path | None, term
     try:
         asked = decode(request)
         token = _token(token_file)
-        with tempfile.TemporaryDirectory(prefix="mfu-", dir=folder) as place:
-            found = captured(asked, token, Path(place), click.echo)
-        printed = compact.encode(found.account)
+        with tempfile.TemporaryDirectory(prefix="mfu-") if folder is None else nullcontext(folder) as place:
+            traces = Path(place) / HELD
+            traces.mkdir(exist_ok=True)
+            found = captured(asked, token, traces, click.echo, most_held=MOST_HELD if asked.hold_s else 0)
+            printed = compact.encode(found.account)
+            _leave(termination_message, printed)
+            if asked.hold_s:
+                _hold(traces, asked.hold_s)
     except Unreadable as error:
         _leave(termination_message, compact.encode_failure(error.reason, error.message))
         click.echo(f"kubectl-mfu: {' '.join(error.message.split())}", err=True)
         sys.exit(UNREADABLE)
-    _leave(termination_message, printed)
     click.echo(printed)
+
+
+def _hold(traces: Path, for_s: float) -> None:
+    """Hold the traces until somebody says that they were fetched, or for so long."""
+    click.echo(f"the traces are held for {for_s:.0f} s, or until {FETCHED} is there")
+    (traces / COMPLETE).touch()
+    ends_s = time.monotonic() + for_s
+    while time.monotonic() < ends_s and not (traces / FETCHED).exists():
+        time.sleep(LOOK_EVERY_S)
 
 
 def _token(path: Path) -> str:

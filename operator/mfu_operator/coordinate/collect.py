@@ -33,6 +33,9 @@ _PASSES = re.compile(r"phase \S+ began|step \d+ passed")
 CLOCKS_APART_NS = 250_000_000
 """By which clocks of nodes may differ; other steps are seconds away."""
 
+MOST_HELD = 2 << 30
+"""Bytes of traces that are held for a person: what the Job's volume holds, less those that wait to be analysed."""
+
 WAITING_ON_DISK = 8
 """Traces that are fetched and not yet analysed: two gigabytes at the most."""
 
@@ -49,16 +52,17 @@ class Recorded:
     read: Read
 
 
-def collected(crew: Crew, agreement: Agreement, folder: Path, keep: bool = False) -> list[Recorded]:
+def collected(crew: Crew, agreement: Agreement, folder: Path, most_held: int = 0) -> list[Recorded]:
     """The analysed traces, by rank. A rank without one is dropped from the crew, with why.
 
     Args:
         crew: those that were asked.
         agreement: what they were asked for.
         folder: where traces lie for a while.
-        keep: whether they stay there.
+        most_held: bytes of them that stay there; what goes beyond is removed as soon as it is analysed.
     """
     found: list[Recorded] = []
+    held = 0
     room = threading.BoundedSemaphore(WAITING_ON_DISK)
     with ThreadPoolExecutor(max_workers=max(1, len(crew.ranks))) as pool:
         asked = {pool.submit(_fetched, crew, rank, agreement, folder, room): rank for rank in crew.ranks}
@@ -73,8 +77,11 @@ def collected(crew: Crew, agreement: Agreement, folder: Path, keep: bool = False
             except Unreadable as error:
                 crew.drop({rank.number: RankError("TraceUnreadable", error.message)})
             finally:
-                if not keep:
-                    path.unlink(missing_ok=True)
+                size = path.stat().st_size
+                if held + size > most_held:
+                    path.unlink()
+                else:
+                    held += size
                 room.release()
             rank.api.forget(agreement.capture)
     found.sort(key=lambda one: one.rank.number)

@@ -31,7 +31,7 @@ class Captured:
 
 
 def captured(
-    request: CaptureRequest, token: str, folder: Path, tell: Tell, pace: Pace = UNHURRIED, keep: bool = False
+    request: CaptureRequest, token: str, folder: Path, tell: Tell, pace: Pace = UNHURRIED, most_held: int = 0
 ) -> Captured:
     """Capture the same steps of every asked rank, and account for them.
 
@@ -41,7 +41,7 @@ def captured(
         folder: where traces lie until they are analysed.
         tell: progress, for a person.
         pace: how long things are waited for.
-        keep: whether the traces stay in the folder.
+        most_held: bytes of traces that stay in the folder.
 
     Raises:
         Unreadable: TokenRefused, CaptureFailed: where not one rank was recorded.
@@ -60,7 +60,7 @@ def captured(
             if best[0]:
                 break
             raise
-        recorded = collected(crew, agreement, folder, keep)
+        recorded = collected(crew, agreement, folder, most_held)
         beat = beat_of(recorded, agreement)
         if len(recorded) > len(best[0]):
             best = (recorded, list(crew.missing))
@@ -69,6 +69,8 @@ def captured(
             break
         tell("some ranks recorded other steps, or none recorded any; asking again")
         crew.ranks, crew.missing = before, missing
+        for path in folder.iterdir():
+            path.unlink()
     for rank in crew.ranks:
         rank.api.close()
     recorded, absent = best if best[0] else ([], crew.missing)

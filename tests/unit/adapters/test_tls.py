@@ -134,7 +134,7 @@ def test_a_server_without_tls_says_so(authority: Authority) -> None:
         (Credentials(ca="-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"), "ca.crt"),
         (Credentials(ca="-----BEGIN CERTIFICATE-----\nAéAA\n-----END CERTIFICATE-----\n"), "ca.crt"),
         (Credentials(certificate="a"), "both keys"),
-        (Credentials(certificate="a", private_key="b"), "no pair"),
+        (Credentials(certificate="a", private_key="b"), "not a pair"),
     ],
 )
 def test_what_is_no_certificate_stalls_and_is_not_repeated(credentials: Credentials, told: str) -> None:
@@ -145,7 +145,7 @@ def test_what_is_no_certificate_stalls_and_is_not_repeated(credentials: Credenti
 
 def test_a_key_of_another_certificate_is_no_pair(authority: Authority) -> None:
     mixed = Pair(authority.issue("one").certificate, authority.issue("two").key)
-    with pytest.raises(Stall, match="no pair"):
+    with pytest.raises(Stall, match="not a pair"):
         asked(1, client(authority, mixed))
 
 

@@ -1,6 +1,9 @@
 """A capture by hand is the Job that the operator would launch, and its account; and the policies for it."""
 
-from collections.abc import Callable
+import os
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,8 +12,9 @@ from click.testing import CliRunner
 
 from mfu_operator.api.group import MANAGED_BY_LABEL
 from mfu_operator.cli.capture_live import BY_HAND, capture_now
+from mfu_operator.cli.held_traces import HOLD_S, HeldTraces
 from mfu_operator.cli.main import cli
-from mfu_operator.errors import AskPerson, Retry, Unreadable
+from mfu_operator.errors import AskPerson, Retry, Stall, Unreadable
 from mfu_operator.model.workload import JobPhase
 from mfu_operator.profiling.live.request import CaptureRequest, decode
 from mfu_operator.trace import termination_message as compact
@@ -41,7 +45,9 @@ def captured(cluster: ClusterDouble, ends: Callable[[str], None], told: list[str
     def sleep(_: float) -> None:
         ends(list(cluster.jobs)[-1][1])
 
-    return capture_now(cluster, BODY, "profiler:1", 2, 8, (told if told is not None else []).append, sleep, lambda: 1e9)
+    return capture_now(
+        cluster, BODY, "profiler:1", 2, 8, (told if told is not None else []).append, None, sleep, lambda: 1e9
+    )
 
 
 def test_the_job_is_launched_awaited_and_its_account_told(cluster: ClusterDouble) -> None:
@@ -55,6 +61,67 @@ def test_the_job_is_launched_awaited_and_its_account_told(cluster: ClusterDouble
     assert manifest["metadata"]["ownerReferences"][0]["uid"] == "u-1"
     request: CaptureRequest = decode(manifest["spec"]["template"]["spec"]["containers"][0]["env"][0]["value"])
     assert (request.ranks, request.steps, request.pods) == (2, 8, 3)
+
+
+def pod_of(files: dict[str, bytes]) -> Callable[..., subprocess.CompletedProcess[bytes]]:
+    """A pod that `kubectl exec` reaches: `ls`, `cat` and `touch` in the folder of held traces."""
+
+    def run(words: Sequence[str], stdout: int, **_: Any) -> subprocess.CompletedProcess[bytes]:
+        command, path = words[-2:]
+        name = path.rpartition("/")[2]
+        if command == "touch":
+            files[name] = b""
+        said = " ".join(files).encode() if command == "ls" else files.get(name, b"")
+        if stdout == subprocess.PIPE:
+            return subprocess.CompletedProcess(words, 0, said, b"")
+        os.write(stdout, said)
+        return subprocess.CompletedProcess(words, int(command == "cat" and name not in files), b"", b"no such file")
+
+    return run
+
+
+def test_traces_are_fetched_once_all_are_there_and_the_job_may_end_then(cluster: ClusterDouble, tmp_path: Path) -> None:
+    told: list[str] = []
+    files = {"rank-0.json.gz": b"zero"}
+    traces = HeldTraces(tmp_path, told.append, pod_of(files))
+    message = compact.encode(worlds.SLOW_STEP)
+
+    def sleep(_: float) -> None:
+        name = list(cluster.jobs)[-1][1]
+        if "fetched" in files:
+            cluster.becomes(name, phase=JobPhase.SUCCEEDED, result=message)
+        elif cluster.jobs["team-a", name].phase is JobPhase.RUNNING:
+            assert traces.fetched == (), "before all of them are there"
+            files.update({"rank-1.json.gz": b"one", "complete": b""})
+        else:
+            cluster.becomes(name, phase=JobPhase.RUNNING)
+
+    capture_now(cluster, BODY, "profiler:1", 2, 8, told.append, traces, sleep, lambda: 1e9)
+    assert {each.name: each.read_bytes() for each in tmp_path.iterdir()} == {
+        "rank-0.json.gz": b"zero",
+        "rank-1.json.gz": b"one",
+    }
+    (manifest,) = cluster.manifests.values()
+    request = decode(manifest["spec"]["template"]["spec"]["containers"][0]["env"][0]["value"])
+    assert request.hold_s == HOLD_S
+    assert manifest["spec"]["activeDeadlineSeconds"] == request.deadline_s + HOLD_S
+
+
+def test_without_kubectl_or_with_a_trace_that_cannot_be_read_it_is_told(tmp_path: Path) -> None:
+    def missing(*_: Any, **__: Any) -> subprocess.CompletedProcess[bytes]:
+        raise FileNotFoundError
+
+    def hanging(words: Sequence[str], **_: Any) -> subprocess.CompletedProcess[bytes]:
+        raise subprocess.TimeoutExpired(list(words), 1)
+
+    def cut(words: Sequence[str], **given: Any) -> subprocess.CompletedProcess[bytes]:
+        listed = pod_of({"rank-0.json.gz": b"", "complete": b""})
+        return listed(words, **given) if words[-2] == "ls" else pod_of({})(words, **given)
+
+    for run, error in ((missing, Stall), (hanging, Retry), (cut, Retry)):
+        with pytest.raises(error):
+            HeldTraces(tmp_path, lambda _: None, run).fetch("team-a", "mfu-hand-gpt-1")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_the_job_says_of_a_failure_is_told(cluster: ClusterDouble) -> None:

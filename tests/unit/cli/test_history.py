@@ -24,7 +24,7 @@ from mfu_operator.model.series import Phase
         ("time,value\n-1e300,2\n", "is beyond the year 5000"),
         ('time,value\n0,"2\n' + "30,2\n" * 40_000, "is a quote not closed"),
         ("time,value\nyesterday,2\n", "line 2"),
-        ("time,value\n1,fast\n", "no number"),
+        ("time,value\n1,fast\n", "is not a number"),
         ("time,value\n1767225600000,2\n", "not milliseconds"),
         ("time,value,phase\n1,2,sleeping\n", "none of"),
     ],

@@ -229,7 +229,7 @@ def test_traces_are_kept_where_that_is_asked_for(start: Start, tmp_path: Path) -
     servers = start(torchrec())
     place = tmp_path / "kept"
     place.mkdir()
-    run.captured(servers.request(), TOKEN, place, lambda _: None, HASTY, keep=True)
+    run.captured(servers.request(), TOKEN, place, lambda _: None, HASTY, most_held=1 << 30)
     assert sorted(each.name for each in place.iterdir()) == [f"rank-{rank}.json.gz" for rank in range(4)]
 
 

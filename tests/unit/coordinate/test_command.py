@@ -1,5 +1,7 @@
 """What the profiling Job runs: the request from its environment, the token from a file, the answer in a message."""
 
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,11 +26,11 @@ def servers(tmp_path: Path) -> Iterator[RankServers]:
     made.stop()
 
 
-def coordinated(servers: RankServers | None, tmp_path: Path, token: str | None) -> tuple[Result, str]:
+def coordinated(servers: RankServers | None, tmp_path: Path, token: str | None, **asked: float) -> tuple[Result, str]:
     message, secret = tmp_path / "message", tmp_path / "token"
     if token is not None:
         secret.write_text(token)
-    request = "{}" if servers is None else encode(servers.request())
+    request = "{}" if servers is None else encode(servers.request(**asked))
     words = [
         "coordinate",
         "--token-file",
@@ -48,6 +50,27 @@ def test_the_account_is_left_in_the_message_and_progress_in_the_log(servers: Ran
     assert compact.decode(message).facts.number(facts.RANKS_RECORDED) == 2
     assert "2 ranks record steps" in result.output
     assert TOKEN not in result.output + message
+
+
+def test_traces_are_held_until_they_were_fetched_and_the_account_is_there_before(
+    servers: RankServers, tmp_path: Path
+) -> None:
+    held = tmp_path / "held"
+    seen: list[str] = []
+
+    def fetch() -> None:
+        while not (held / "complete").exists():
+            time.sleep(0.01)
+        seen.extend(sorted(each.name for each in held.iterdir()))
+        seen.append(str(compact.decode((tmp_path / "message").read_text()).count))
+        (held / "fetched").touch()
+
+    person = threading.Thread(target=fetch)
+    person.start()
+    result, message = coordinated(servers, tmp_path, TOKEN, hold_s=60.0)
+    person.join()
+    assert result.exit_code == 0, result.output
+    assert seen == ["complete", "rank-0.json.gz", "rank-1.json.gz", str(compact.decode(message).count)]
 
 
 @pytest.mark.parametrize("token", [None, "", "two\nlines", "nicht-ascii-ß"])

@@ -98,7 +98,7 @@ def test_a_chart_of_a_registry_is_fetched_with_the_token_that_everybody_gets(tmp
 
 @pytest.mark.parametrize(("answers", "said"), [
     (repository(digest="0" * 64), "another digest"),
-    (repository(url="file:///etc/passwd"), "no address that is fetched"),
+    (repository(url="file:///etc/passwd"), "not an address that is fetched"),
     ({f"{CHARTS}/index.yaml": httpx.Response(401)}, "needs credentials"),
     ({f"{CHARTS}/index.yaml": httpx.Response(404)}, "is not there"),
     ({f"{CHARTS}/index.yaml": httpx.Response(200, text="entries: {}")}, "has no chart gpt 1.0.0"),
@@ -142,5 +142,5 @@ def test_links_of_an_archive_are_left_out_and_bounds_are_told(tmp_path: Path, mo
     monkeypatch.setattr(charts, "UNPACKED_BYTES", 10)
     with pytest.raises(NotRenderable, match="holds more than"):
         charts.unpacked(ARCHIVE, tmp_path / "two", "chart gpt")
-    with pytest.raises(NotRenderable, match="no archive"):
+    with pytest.raises(NotRenderable, match="not an archive"):
         charts.unpacked(b"gpt", tmp_path / "three", "chart gpt")

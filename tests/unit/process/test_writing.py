@@ -4,12 +4,19 @@ from typing import Any
 
 import pytest
 
+from mfu_operator.process import telemetry
 from mfu_operator.process.fleet import CONFIRM_S
 from mfu_operator.process.telemetry import BASELINES
 from tests.support import worlds
 from tests.support.adapters_double import INTERVAL_S
 from tests.support.replica import NAME, NAMESPACE, Realm, Replica
 from tests.support.stored_object import stored_object
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_exported_yet() -> None:
+    """The registry belongs to the process: what tests before this one exported is not this one's."""
+    telemetry.forget_all()
 
 
 @pytest.fixture

@@ -15,6 +15,10 @@ TOKEN_FOLDER = "/var/run/mfu-capture"  # noqa: S105 - a folder
 TOKEN_FILE = f"{TOKEN_FOLDER}/token"
 TRACES = "/var/lib/mfu"
 TERMINATION_LOG = "/dev/termination-log"
+HELD, COMPLETE, FETCHED = "held", "complete", "fetched"
+"""Of TRACES: the folder in which traces are held for a person, the file there that says that all of them are, and the
+file by which the person says that they were fetched."""
+
 PURPOSE_LABEL = "mfu-operator.io/capture"
 """By which a network policy lets the coordinator in at the training pods' port: the value is "coordinator"."""
 

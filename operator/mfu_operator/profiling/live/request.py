@@ -37,7 +37,8 @@ class TargetPod:
 @dataclass(frozen=True, slots=True)
 class CaptureRequest:
     """One capture. `pods` counts all of the run's, `targets` are those to ask, `ranks` how many of their ranks (None:
-    as many as the default rule says). `deadline_s` is for all of it."""
+    as many as the default rule says). `deadline_s` is for all of it; for `hold_s` after it the traces are held for
+    whoever fetches them (0: nobody does)."""
 
     id: Annotated[str, msgspec.Meta(pattern="^[a-z0-9-]{1,63}$")]
     steps: Annotated[int, msgspec.Meta(ge=1, le=MOST_STEPS)]
@@ -45,6 +46,7 @@ class CaptureRequest:
     pods: _Count
     targets: Annotated[Sequence[TargetPod], msgspec.Meta(min_length=1, max_length=MOST_TARGETS)]
     ranks: Annotated[int, msgspec.Meta(ge=1, le=MOST_TARGETS)] | None = None
+    hold_s: Annotated[float, msgspec.Meta(ge=0, le=600)] = 0.0
 
 
 def encode(request: CaptureRequest) -> str:
