@@ -125,9 +125,8 @@ class LiveRun(Scenario):
             timeout_s=PATIENCE_S,
         )
 
-    def capture(self, ranks: int | None = None) -> StepAccount:
-        """What `kubectl mfu capture` finds now."""
-        asked = () if ranks is None else (f"--ranks={ranks}",)
+    def capture(self, *asked: str) -> StepAccount:
+        """What `kubectl mfu capture` finds now, with these options."""
         image = self.environment.images["mfu-profiler"].reference
         said = kubectl_mfu(self, "capture", "--output=json", f"--image={image}", *asked)
         return termination_message.decode(said)

@@ -3,6 +3,7 @@
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,7 @@ from mfu_operator.api import salvage
 from mfu_operator.model import facts
 from mfu_operator.model.account import StepAccount
 from mfu_operator.model.diagnosis import Diagnosis
+from mfu_operator.trace.analyze import profile
 from mfu_operator.trace.diagnosis.diagnose import diagnose
 from tests.cluster.layout import NODE_NAME
 from tests.conftest import LIVE
@@ -57,6 +59,13 @@ def test_every_rank_of_the_healthy_run_is_in_its_account(run: LiveRun) -> None:
     assert account.facts.number(facts.WORLD_SIZE) == RANKS
 
 
+def test_the_traces_of_a_capture_are_kept_and_have_its_account(run: LiveRun, tmp_path: Path) -> None:
+    account = run.capture(f"--keep={tmp_path}")
+    traces = sorted(tmp_path.iterdir())
+    assert [each.name for each in traces] == [f"rank-{rank}.json.gz" for rank in range(RANKS)]
+    assert profile(traces).mean_ns == pytest.approx(account.mean_ns, rel=1e-3)
+
+
 def test_a_control_is_not_slower(run: LiveRun, table: Table) -> None:
     _, found = told(run, table, "none")
     assert found.confidence < 0.7 or found.bottleneck is None, found
@@ -88,6 +97,20 @@ def test_a_limited_link_is_communication(run: LiveRun, table: Table) -> None:
     with limited(run, 3, "80mbit"):
         run.change()
         _, found = told(run, table, "link of rank 3 at 80 Mbit/s")
+    assert found.bottleneck == "CommsBound", found
+
+
+def test_buckets_of_a_sixtieth_are_small_messages(run: LiveRun, table: Table) -> None:
+    run.change(bucket_cap_mb=0.02)
+    _, found = told(run, table, "buckets of 20 KB for 1.2 MB")
+    run.change(bucket_cap_mb=1.2)
+    assert found.bottleneck == "CommsBound", found
+
+
+def test_gradients_reduced_after_the_backward_pass_are_communication(run: LiveRun, table: Table) -> None:
+    run.change(overlaps=False)
+    _, found = told(run, table, "gradients reduced after the backward pass")
+    run.change(overlaps=True)
     assert found.bottleneck == "CommsBound", found
 
 

@@ -97,7 +97,7 @@ class Task:
 
 
 def show(task: Task) -> str:
-    """What became of one mutant: killed, timeout, survived, or not shown."""
+    """What became of one mutant: killed, timeout, refused (by mypy), survived, or not shown."""
     if not task.shown:
         return "survived"
     path = _tree / copies.PACKAGE / task.mutant.path
@@ -112,21 +112,25 @@ def show(task: Task) -> str:
     test_s = SLACK_S + TIMES_AS_LONG * max(each.seconds for each in task.shown)
     with copies.changed(path, content, task.number + 1):
         status = copies.run_tests(_tree, ["-x", *files], [calls.Chosen(tests)], test_s)
-    if status == 0:
+        refused = status == 0 and not copies.well_typed(_tree, task.mutant.path)
+    if status == 0 and not refused:
         return "survived"
-    outcome = "timeout" if status is None else "killed"
+    outcome = "timeout" if status is None else "refused" if refused else "killed"
     known.write_text(outcome)
     return outcome
 
 
 def shown_to(mutant: Mutant, called: Sequence[Called]) -> list[Called]:
-    """Those that call the mutant's function, quickest first; where none does, those that call anything of its file.
+    """Those that call the mutant's function, quickest first; where none does, those that call anything of its file, or
+    of its folder.
 
-    A function that runs while its module is imported, and a constant, are called by nobody.
+    A function that runs while its module is imported, and a constant, are called by nobody; what the Git process calls
+    is not seen here.
     """
     function = f"{mutant.path}:{mutant.function}"
     found = [each for each in called if mutant.function and function in each.functions]
-    found = found or [each for each in called if any(name.startswith(f"{mutant.path}:") for name in each.functions)]
+    for near in (f"{mutant.path}:", f"{mutant.path.rpartition('/')[0]}/"):
+        found = found or [each for each in called if any(name.startswith(near) for name in each.functions)]
     return sorted(found, key=lambda each: each.seconds)
 
 
@@ -171,11 +175,13 @@ def main() -> int:
         until_s = begin + 60 * arguments.minutes
         tasks = [Task(number, each, shown_to(each, called), until_s) for number, each in enumerate(asked)]
         counts = _shown_all(pool, tasks)
-    killed, shown = counts["killed"] + counts["timeout"], len(asked) - counts["not shown"]
+    killed = counts["killed"] + counts["timeout"] + counts["refused"]
+    shown = len(asked) - counts["not shown"]
     share = killed / shown if shown else 1.0
     say(
         f"seed {arguments.seed}: {len(mutants)} mutants, {len(mutants) - len(asked)} equivalent,"
-        f" {counts['not shown']} not shown, {killed} killed ({counts['timeout']} by timeout),"
+        f" {counts['not shown']} not shown,"
+        f" {killed} killed ({counts['timeout']} by timeout, {counts['refused']} by types),"
         f" {counts['survived']} survived: {share:.1%} in {(time.monotonic() - begin) / 60:.0f} minutes"
     )
     return 0 if share >= ENOUGH else 1

@@ -18,6 +18,9 @@ CORE = (
 TEXTS = ("gitops/message.py", "gitops/markdown.py")
 """In the folders of the core, but only words."""
 
+LARGE = 100
+"""From here on a number is doubled: one more would be the same to everybody."""
+
 COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Lt: (ast.LtE, ast.GtE),
     ast.LtE: (ast.Lt, ast.Gt),
@@ -179,7 +182,7 @@ def _expressions(node: ast.expr) -> Iterator[ast.expr]:
         case ast.Constant(value=bool(value)):
             yield ast.Constant(not value)
         case ast.Constant(value=int(value) | float(value)):
-            yield ast.Constant(value + 1)
+            yield ast.Constant(value + 1 if abs(value) < LARGE else 2 * value)
         case ast.Call(ast.Name(name), arguments, keywords) if name in FUNCTIONS:
             yield ast.Call(ast.Name(FUNCTIONS[name]), arguments, keywords)
         case ast.Call(ast.Name("replace") as function, arguments, keywords):

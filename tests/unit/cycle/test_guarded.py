@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -20,7 +21,7 @@ from mfu_operator.cycle.bulkheads import (
 )
 from mfu_operator.cycle.guarded import guarded
 from mfu_operator.errors import Abandoned, Wait
-from mfu_operator.ports import Cluster, Forge, Repository, is_effect
+from mfu_operator.ports import Cluster, Credentials, Forge, Repository, is_effect
 from mfu_operator.process.leader import Lease
 from tests.faults.effects import WRITES, ports_with_methods
 from tests.support import worlds
@@ -109,6 +110,15 @@ def hang(slots: HostSlots, host: str, until: Event, namespace: str) -> Thread:
     thread.start()
     assert begun.wait(10)
     return thread
+
+
+def test_credentials_that_are_sent_as_they_are_ask_no_forge_for_a_token(stage: Stage) -> None:
+    def asked(*_: object) -> Credentials | None:
+        raise AssertionError("the forge was asked")
+
+    exchange = guarded(replace(stage.adapters, exchange=asked), lambda: True, TickSlots(1)).exchange
+    for given in (None, Credentials(password="t0ken")):
+        assert exchange(None, "https://git.example", "https://git.example/team/models", given) is given
 
 
 def test_a_host_that_hangs_has_its_share_and_others_have_theirs() -> None:

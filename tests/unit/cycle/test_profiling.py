@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from mfu_operator.cycle.profiling_slots import MOST_AT_ONCE, MOST_OF_FIRSTS
 from mfu_operator.errors import MfuError, Retry
 from mfu_operator.model.workload import JobPhase
 from mfu_operator.trace import termination_message as compact
@@ -26,6 +27,16 @@ def test_a_cluster_that_cannot_be_asked_for_the_job_is_told_and_does_not_end_the
     assert stage.condition("ProfilingFailed") is None
     assert stage.status.incident is not None
     assert stage.status.incident.diagnosis is not None
+
+
+def test_a_loss_is_profiled_though_every_place_for_healthy_jobs_is_taken(stage: Stage) -> None:
+    stage.settle()
+    stage.slow_down()
+    for number in range(MOST_AT_ONCE + MOST_OF_FIRSTS):
+        stage.adapters.slots.admit(f"team-{number}/job", stage.now_s)
+    stage.ticks(2)
+    assert stage.job == f"mfu-{stage.incident.id}-a1"
+    assert stage.condition("ProfilingFailed") is None
 
 
 def raising(error: MfuError) -> Any:

@@ -188,6 +188,20 @@ def test_what_memory_did_before_the_run_was_restarted_is_not_remembered() -> Non
     assert run.symptoms() == ()
 
 
+def test_a_rise_that_memory_gave_back_without_a_restart_is_remembered_no_more() -> None:
+    """Seventy readings of a leak, a fall to less than half, and twenty that rise as fast: too few to tell."""
+    run = Run()
+    run.runs(40)
+    shares = [0.3 + index / 140 for index in range(70)] + [0.3 + index / 140 for index in range(20)]
+    history = [
+        Vitals(run.now_s - (90 - index) * 960, allocated=Fill(share * 80 * GIB, 80 * GIB, run.pod))
+        for index, share in enumerate(shares)
+    ]
+    run.signs.remember(history, WATCH)
+    run.look(allocated=Fill(0.45 * 80 * GIB, 80 * GIB, run.pod))
+    assert run.symptoms() == ()
+
+
 def test_a_loss_that_is_lost_is_told_and_so_is_its_return(run: Run) -> None:
     run.runs(10)
     run.look(nonfinite=Streak(2, "gpt-0"))

@@ -30,6 +30,13 @@ def test_an_entry_without_a_tag_gets_a_digest_of_its_own() -> None:
     assert pin(f"images:\n- name: {IMAGE}\n", IMAGE, DIGEST) == f"images:\n- name: {IMAGE}\n  digest: {DIGEST}\n"
 
 
+def test_a_tag_that_shares_its_line_stays_and_one_with_a_line_to_itself_goes() -> None:
+    shared = f"images:\n- {{name: {IMAGE}, newTag: v1, digest: old}}\n"
+    assert pin(shared, IMAGE, DIGEST) == shared.replace("old", DIGEST)
+    apart = f"images:\n- name: {IMAGE}\n  digest: old\n  newTag: v1\n"
+    assert pin(apart, IMAGE, DIGEST) == f"images:\n- name: {IMAGE}\n  digest: {DIGEST}\n"
+
+
 @pytest.mark.parametrize("text", ["a: [", "image: elsewhere/gpt:v2\n", "", "just text"])
 def test_a_file_that_does_not_name_the_image_needs_a_person(text: str) -> None:
     with pytest.raises(AskPerson) as raised:

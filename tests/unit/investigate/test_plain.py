@@ -31,6 +31,18 @@ def test_the_one_commit_that_takes_the_workers_is_chosen(story: Story) -> None:
     assert told.json["renderer"]["name"] == "plain"
 
 
+def test_a_script_that_changed_beside_a_key_hides_nothing_of_the_keys_file(story: Story) -> None:
+    both = config_map(TRAIN) + "  a.sh: |\n    set -e\n    echo one\n"
+    story.commit("Script", {"apps/gpt/config.yaml": both})
+    both = both.replace("num_workers: 8", "num_workers: 0").replace("    echo one\n", "    echo two\n    date\n")
+    story.commit("Both", {"apps/gpt/config.yaml": both})
+    rows = story.ask("DataLoaderWorkers", *PATH).suspect("Both")["text"]
+    assert [(row["key"], row["before"], row["after"]) for row in rows] == [
+        ("", None, None),
+        ("data.train.yaml: loader.num_workers", 8, 0),
+    ]
+
+
 def test_comments_and_layout_are_innocent(story: Story) -> None:
     story.replace("Comment", "apps/gpt/config.yaml", "  train.yaml: |\n", "  train.yaml: |\n    # why\n")
     story.replace("Quotes", "apps/gpt/job.yaml", "backoffLimit: 2", "backoffLimit:   2  # tries")

@@ -127,6 +127,19 @@ def application_of_an_app_of_apps(story: Story) -> Truth:
     return given(story, application("root", path="apps"), manifest(0)), "Parameter"
 
 
+def value_of_the_namespace_that_is_deployed_to(story: Story) -> Truth:
+    files = chart()
+    template = next(path for path in files if "/templates/" in path)
+    chosen = '{{ if eq .Release.Namespace "training" }}{{ .Values.there }}{{ else }}{{ .Values.workers }}{{ end }}'
+    assert "{{ .Values.workers }}" in files[template]
+    files[template] = files[template].replace("{{ .Values.workers }}", chosen)
+    story.commit("Good", {**files, "charts/gpt/values.yaml": "workers: 4\nthere: 8\n"})
+    story.replace("Elsewhere", "charts/gpt/values.yaml", "workers: 4", "workers: 0")
+    story.replace("There", "charts/gpt/values.yaml", "there: 8", "there: 0")
+    source = {"repoURL": URL, "targetRevision": "main", "path": "charts/gpt"}
+    return given(story, application(source=source, destination={"namespace": "training"})), "There"
+
+
 def application_of_another_repository(story: Story) -> Truth:
     source = {"repoURL": "https://git.example/other/charts", "targetRevision": "main", "path": "charts/gpt"}
     elsewhere = application(source=source)
@@ -242,7 +255,7 @@ LAYOUTS: list[Layout] = [
     values_of_a_release_in_git, chart_of_a_release_in_git, values_that_a_release_reads_from_a_configmap,
     values_that_the_release_overrides, chart_beside_its_release, chart_that_another_one_depends_on, release_whose_chart_was_not_given,
     variables_of_two_clusters, variables_of_an_unknown_cluster, variables_that_git_does_not_hold,
-    application_of_an_app_of_apps, application_of_another_repository, element_of_an_application_set, file_of_an_application_set,
+    application_of_an_app_of_apps, value_of_the_namespace_that_is_deployed_to, application_of_another_repository, element_of_an_application_set, file_of_an_application_set,
     variable_that_the_container_sets_again, variable_that_a_later_configmap_sets_again, program_that_prepares,
     program_that_trains_after_another, variable_of_another_name, parameters_that_nothing_recorded, base_of_another_repository,
     base_that_follows_a_branch,

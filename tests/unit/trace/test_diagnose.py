@@ -66,6 +66,13 @@ def test_one_check_does_not_explain_many_waits() -> None:
     assert (found.bottleneck, found.cause) == (Bottleneck.HOST_BOUND, "Synchronisation")
 
 
+@pytest.mark.parametrize(("steps", "named"), [(3, "WorkerRestart"), (2, None)])
+def test_of_three_steps_one_may_be_the_event_and_of_two_none(steps: int, named: str | None) -> None:
+    starved = account(steps, compute=50, communication=40, idleInput=90, idleHost=8)
+    healthy = with_facts(HEALTHY, inputPeakShare=0.1)
+    assert diagnose(with_facts(starved, inputPeakShare=1.0), healthy).cause == named
+
+
 @pytest.mark.parametrize(("calls", "named"), [(0.2, "DataLoaderWorkers"), (0.0, None)])
 def test_a_loader_that_calls_its_store_once_in_some_steps_and_works_itself_is_the_training_thread(
     calls: float, named: str | None
@@ -311,6 +318,9 @@ def test_ranges_of_the_host_alone_never_say_that_a_device_idles() -> None:
     grown = diagnose(replace(account(compute=50, idleHost=26), account_from="nvtx"), healthy)
     assert grown.bottleneck is Bottleneck.HOST_BOUND
     assert "idle device" not in " ".join(grown.evidence)
+    starved = diagnose(replace(account(compute=50, idleInput=26), account_from="nvtx"), healthy)
+    assert starved.bottleneck is Bottleneck.INPUT_STARVED
+    assert any(said.startswith("input wait 26.0 ms") for said in starved.evidence)
 
 
 def test_without_a_baseline_no_advice_points_at_a_difference() -> None:

@@ -101,7 +101,7 @@ def _open(words: list[Word], programs: list[list[Word]], documents: list[Documen
     for index, word in enumerate(words):
         scripted = re.search(r"\s", word.text.strip()) is not None
         after_shell = any(posixpath.basename(before.text) in _SHELLS for before in words[:index])
-        if depth < 4 and scripted and (after_shell or index == 0 or len(words) == 1):
+        if depth < 4 and scripted and (after_shell or index == 0):
             if words[:index] and not after_shell:
                 programs.append(words[:index])
             script = shell.read(word.text)
