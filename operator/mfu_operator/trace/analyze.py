@@ -162,11 +162,15 @@ def numbers_in_words(numbers: Sequence[int]) -> str:
 
 def compare_ranks(reads: Sequence[Read]) -> answer.Ranks | None:
     """Who waits for whom, where there are several ranks that share collectives."""
-    known = [(one.row.rank, device) for one in reads for device in one.counted if device.collectives is not None]
-    numbers = [rank for rank, _ in known if rank is not None]
+    known = [
+        (one.row.rank, device.mean, device.collectives)
+        for one in reads
+        for device in one.counted
+        if device.collectives is not None
+    ]
+    numbers = [rank for rank, _, _ in known if rank is not None]
     names = numbers if len(set(numbers)) == len(known) else list(range(len(known)))
-    shared = [device.collectives for _, device in known if device.collectives is not None]
-    return ranks.compare([device.mean for _, device in known], shared, names)
+    return ranks.compare([mean for _, mean, _ in known], [shared for _, _, shared in known], names)
 
 
 def _rank_facts(compared: answer.Ranks) -> Observed:

@@ -7,6 +7,7 @@ import pytest
 
 from mfu_operator.cycle.profiling_slots import MOST_AT_ONCE, MOST_OF_FIRSTS
 from mfu_operator.errors import MfuError, Retry
+from mfu_operator.model.baseline import ProfilingMode
 from mfu_operator.model.workload import JobPhase
 from mfu_operator.trace import termination_message as compact
 from tests.support import worlds
@@ -125,6 +126,16 @@ def test_a_missing_profiler_image_stalls_profiling_and_nothing_else(stage: Stage
     assert stage.holding("Stalled").reason == "CommandRequired"
     assert "spec.profiling.command" in stage.holding("ProfilingFailed").message
     assert stage.holding("Ready").status == "True"
+
+
+def test_where_profiling_is_off_no_loss_launches_a_job_and_the_diagnosis_says_so(stage: Stage) -> None:
+    stage.edit(lambda spec: replace(spec, profiling=replace(spec.profiling, mode=ProfilingMode.OFF)))
+    stage.ticks(2)
+    stage.slow_down()
+    stage.ticks(4)
+    assert stage.cluster.jobs == {}
+    assert stage.incident.diagnosis is not None
+    assert stage.incident.diagnosis.evidence == ("spec.profiling.mode is Off, so no step was recorded",)
 
 
 def test_a_hopeless_template_is_retried_when_the_spec_changes(stage: Stage) -> None:

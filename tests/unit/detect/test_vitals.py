@@ -188,18 +188,18 @@ def test_what_memory_did_before_the_run_was_restarted_is_not_remembered() -> Non
     assert run.symptoms() == ()
 
 
-def test_a_rise_that_memory_gave_back_without_a_restart_is_remembered_no_more() -> None:
-    """Seventy readings of a leak, a fall to less than half, and twenty that rise as fast: too few to tell."""
+@pytest.mark.parametrize("before", [0.3, 0.9])
+def test_a_leak_after_memory_fell_to_less_than_half_is_remembered_whatever_was_before(before: float) -> None:
     run = Run()
     run.runs(40)
-    shares = [0.3 + index / 140 for index in range(70)] + [0.3 + index / 140 for index in range(20)]
+    shares = [before] * 60 + [0.3 + index / 180 for index in range(90)]
     history = [
-        Vitals(run.now_s - (90 - index) * 960, allocated=Fill(share * 80 * GIB, 80 * GIB, run.pod))
+        Vitals(run.now_s - (150 - index) * 960, allocated=Fill(share * 80 * GIB, 80 * GIB, run.pod))
         for index, share in enumerate(shares)
     ]
     run.signs.remember(history, WATCH)
-    run.look(allocated=Fill(0.45 * 80 * GIB, 80 * GIB, run.pod))
-    assert run.symptoms() == ()
+    run.look(allocated=Fill(0.8 * 80 * GIB, 80 * GIB, run.pod))
+    assert run.reasons() == ["MemoryLeak"]
 
 
 def test_a_loss_that_is_lost_is_told_and_so_is_its_return(run: Run) -> None:

@@ -27,6 +27,19 @@ def test_another_word_of_the_line_that_somebody_changed_since_stays() -> None:
     assert taken_back(before, after, "args: --workers 0 --seed 2\n") == "args: --workers 8 --seed 2\n"
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("args: --workers 8 --seed 1\n", "args: --workers 8 --debug --seed 1\n"),
+        ("args: --workers 8 --pin --seed 1\n", "args: --workers 8 --seed 1\n"),
+        ("args: --workers 8 --seed 1\n", "args: --workers 0 --debug 1 --seed 1\n"),
+    ],
+)
+def test_words_that_came_or_went_are_taken_back_beside_one_that_somebody_changed_since(before: str, after: str) -> None:
+    head = after.replace("seed 1", "seed 2")
+    assert taken_back(before, after, head) == before.replace("seed 1", "seed 2")
+
+
 ADDED = "workers: 8\nprefetch: 1\npin: false\nbatch: 4\nseed: 1\n"
 
 

@@ -197,7 +197,8 @@ def element_of_an_application_set(story: Story) -> Truth:
 
 def file_of_an_application_set(story: Story) -> Truth:
     environment = '{"name": "%s", "workers": "8"}\n'
-    story.commit("Good", {**chart(), "envs/prod.json": environment % "gpt", "envs/dev.json": environment % "gpt-dev"})
+    story.commit("Good", {**chart(), "envs/prod.json": environment % "gpt", "envs/dev.json": environment % "gpt-dev",
+                          "envs/none.json": ""})  # fmt: skip
     story.replace("Dev", "envs/dev.json", '"8"', '"0"')
     story.replace("Prod", "envs/prod.json", '"8"', '"0"')
     files = {"git": {"repoURL": URL, "revision": "main", "files": [{"path": "envs/*.json"}]}}

@@ -308,6 +308,14 @@ def test_times_that_no_column_can_hold_are_left_out_with_a_warning(tmp_path: Pat
     assert "1 events have impossible times and are left out" in found.traces[0].warnings
 
 
+@pytest.mark.parametrize("version", SCHEMAS)
+def test_impossible_times_of_an_export_are_left_out_with_a_warning(tmp_path: Path, version: str) -> None:
+    file = NsysFile(version)
+    file.kernel("late", 500, 10**18, None)
+    (trace,) = analyze([one_loop(file, tmp_path / "t")]).traces
+    assert any("1 records have impossible times and are left out" in said for said in trace.warnings)
+
+
 def test_names_that_are_not_utf8_are_read(tmp_path: Path) -> None:
     path = tmp_path / "t"
     path.write_bytes(json.dumps(document(traceEvents=timed(5_000, 20))).encode().replace(b'"k"', b'"k\xff\xfe"'))

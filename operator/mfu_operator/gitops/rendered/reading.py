@@ -64,7 +64,7 @@ def yaml_documents(text: str) -> list[Any]:
     except UnreadableText:
         raise
     except (yaml.YAMLError, RecursionError, MemoryError, *_OF_TAGS) as error:
-        raise UnreadableText(f"no YAML: {_first_line(error)}") from error
+        raise UnreadableText(f"not YAML: {_first_line(error)}") from error
     return [document for document in found if document is not None]
 
 

@@ -138,8 +138,7 @@ def _computing(account: StepAccount) -> tuple[KernelTotal, ...]:
 
 
 def _again(now: KernelTotal, before: KernelTotal) -> bool:
-    ratio = now.calls / before.calls if before.calls else 0.0
-    if not REPEATED[0] <= ratio <= REPEATED[1]:
+    if not before.calls or not REPEATED[0] <= now.calls / before.calls <= REPEATED[1]:
         return False
     each = (now.total_ns - before.total_ns) / (now.calls - before.calls)
     each_before = before.total_ns / before.calls
