@@ -58,6 +58,10 @@ def test_loading_on_the_training_thread_instead_of_in_workers_is_named(tmp_path:
     assert (found.bottleneck, found.cause) == (Bottleneck.INPUT_STARVED, "DataLoaderWorkers")
     assert any("60.0 ms" in one and "1 ms" in one for one in found.evidence)
     assert found.delta_ns["idleInput"] == pytest.approx(59e6, rel=0.01)
+    alone = diagnose(compact.decode(compact.encode(slow)))
+    told = "the training thread loads its batches itself"
+    assert f"{told}; in the baseline workers did" in found.evidence
+    assert f"{told}: no worker hides the wait" in alone.evidence
     assert found.confidence > 0.8
 
 
