@@ -54,12 +54,17 @@ class Changed(Protocol):
 
 
 class Pace(StrEnum):
-    """What a change does to the pace of a step, as far as the table can tell; ASIDE: slower, but not by the book."""
+    """What a change does to the pace of a step, as far as the table can tell.
+
+    ASIDE: slower, but not by the book. RESEMBLING: a pattern meets the key, which has a word that no known
+    key has.
+    """
 
     SLOWER = "slower"
     ASIDE = "aside"
     FASTER = "faster"
     UNCLEAR = "unclear"
+    RESEMBLING = "resembling"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +80,21 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """A cause, the bottleneck it shows as, and the keys that can bring it about."""
+    """A cause, the bottleneck it shows as, and the keys that can bring it about; `words` are those of its patterns."""
 
     cause: str
     bottleneck: str
     image: bool
     keys: tuple[Key, ...]
+    words: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """All of `fingerprints.yaml`. `no_commit` are causes and bottlenecks that no commit brings about."""
+    """All of `fingerprints.yaml`.
+
+    `no_commit` are causes and bottlenecks that no commit brings about, `words` those of which known keys are made.
+    """
 
     causes: Mapping[str, Fingerprint]
     no_commit: frozenset[str]
@@ -93,6 +102,7 @@ class Table:
     without_effect: tuple[str, ...]
     with_effect: tuple[str, ...]
     without_pace: tuple[str, ...]
+    words: frozenset[str]
 
 
 @cache
@@ -104,27 +114,27 @@ def table() -> Table:
 def read(text: str) -> Table:
     """A table from its YAML text; KeyError or TypeError where it is not of the form that the file's head describes."""
     raw = yaml.safe_load(text)
-    causes = {
-        cause: Fingerprint(
-            cause,
-            entry["bottleneck"],
-            entry.get("image", False),
-            tuple(
-                Key(
-                    key["key"],
-                    key["slower"],
-                    key.get("default"),
-                    tuple(map(str, key.get("order", ()))),
-                    key.get("aside", False),
-                )
-                for key in entry["keys"]
-            ),
-        )
-        for cause, entry in raw["causes"].items()
-    }
+    causes = {cause: _fingerprint(cause, entry) for cause, entry in raw["causes"].items()}
     nobody = frozenset(raw["no_commit"]) | frozenset(raw["no_commit_bottlenecks"])
-    lists = (tuple(raw[name]) for name in ("images", "without_effect", "with_effect", "without_pace"))
-    return Table(causes, nobody, *lists)
+    images, without, with_effect, pace_less = (
+        tuple(raw[name]) for name in ("images", "without_effect", "with_effect", "without_pace")
+    )
+    return Table(causes, nobody, images, without, with_effect, pace_less, frozenset(raw["words"]))
+
+
+def _fingerprint(cause: str, entry: Mapping[str, Any]) -> Fingerprint:
+    keys = tuple(
+        Key(
+            key["key"],
+            key["slower"],
+            key.get("default"),
+            tuple(map(str, key.get("order", ()))),
+            key.get("aside", False),
+        )
+        for key in entry["keys"]
+    )
+    words = frozenset(word for key in keys if "*" in key.pattern for word in _words(key.pattern))
+    return Fingerprint(cause, entry["bottleneck"], entry.get("image", False), keys, words)
 
 
 def without_effect(change: Changed) -> bool:
@@ -164,9 +174,10 @@ def pace(fingerprint: Fingerprint, change: Changed) -> Pace | None:
     """What the change does by this fingerprint; None where none of its keys is meant."""
     name = normal(change.name)
     beside = of_evaluation(name)
-    told = [_told(key, change) for key in fingerprint.keys
+    told = [_told(key, change, fingerprint.words) for key in fingerprint.keys
             if _meets(key.pattern, name) and (not beside or of_evaluation(key.pattern.replace("*", "")))]  # fmt: skip
-    return next((pace for pace in (Pace.SLOWER, Pace.ASIDE, Pace.FASTER, Pace.UNCLEAR) if pace in told), None)
+    ranked = (Pace.SLOWER, Pace.ASIDE, Pace.FASTER, Pace.UNCLEAR, Pace.RESEMBLING)
+    return next((pace for pace in ranked if pace in told), None)
 
 
 @cache
@@ -188,9 +199,33 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(f"(?:{translate(pattern)})|(?:{translate(f'*.{pattern}')})")
 
 
-def _told(key: Key, change: Changed) -> Pace | None:
+def _told(key: Key, change: Changed, words: frozenset[str]) -> Pace | None:
     found = _direction(key, change)
+    if found is not None and not _is_tied(key.pattern, normal(change.name), words):
+        return Pace.RESEMBLING
     return Pace.ASIDE if key.aside and found is Pace.SLOWER else found
+
+
+_PREFIX = re.compile(r"[a-z0-9_.]+[_.]\*")
+"""All that begins with a name that somebody else's program owns: `nccl_fastrak_*`, `parameters.*`."""
+
+
+@cache
+def _is_tied(pattern: str, name: str, words: frozenset[str]) -> bool:
+    """Whether a pattern means this key and does not only happen to meet it: `*amp` means use_amp and not timestamp.
+
+    It does where it names the key in full or by its prefix, where a field of Kubernetes is meant, and where every word
+    of the key is one of the cause's patterns (`words`), or one that stands before or after such names.
+    """
+    if "*" not in pattern or _PREFIX.fullmatch(pattern) or name.startswith(("spec.", "metadata.")):
+        return True
+    return _words(name) <= words | table().words
+
+
+def _words(name: str) -> frozenset[str]:
+    """The words of a key's last part (of a pattern also those that it holds in part), without numbers."""
+    last = re.split(r"[./]", re.sub(r"\[[^\]]*\]", "", name))[-1]
+    return frozenset(filter(None, (word.rstrip("0123456789") for word in re.split(r"[^a-z0-9]+", last))))
 
 
 def _direction(key: Key, change: Changed) -> Pace | None:

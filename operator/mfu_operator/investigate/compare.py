@@ -1,7 +1,7 @@
 """Every revision of the window rendered, and what each commit changed of what the workload gets."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
@@ -12,10 +12,11 @@ from mfu_operator.gitops.blame.model import Moved, Step, Window
 from mfu_operator.gitops.rendered.difference import Difference, differences
 from mfu_operator.gitops.rendered.fields import TooManyLeaves
 from mfu_operator.gitops.rendered.objects import Thing
-from mfu_operator.gitops.rendered.workload import Delivered, Wanted, delivered, find, find_renamed, has_pods
+from mfu_operator.gitops.rendered.workload import Delivered, Wanted, delivered, find, find_renamed, has_pods, meaning
 from mfu_operator.gitops.sources.nested import is_holder, without
 from mfu_operator.gitops.sources.plan import Part, Plan, settings_changed
-from mfu_operator.gitops.sources.tree import Entry, NotNow, NotRenderable, Tree
+from mfu_operator.gitops.sources.reach import may_be_unread, unread
+from mfu_operator.gitops.sources.tree import SUBMODULE, Entry, NotNow, NotRenderable, Tree
 from mfu_operator.investigate.request import Request
 from mfu_operator.investigate.sources import Opened
 
@@ -55,6 +56,16 @@ class Comparison:
             raise known
         return known
 
+    def require_read(self, paths: Iterable[str], before: Trees, after: Trees) -> None:
+        """Raise NotRenderable where two states, which differ in these files, differ in what no rendering here reads."""
+        if not any(may_be_unread(path, tree[path]) for path in paths for tree in (*before, *after) if path in tree):
+            return
+        for part in self.renderer.parts(after):
+            was, now = (unread(part, trees[part.source]) for trees in (before, after))
+            changed = sorted(path for path in was.keys() | now.keys() if was.get(path) != now.get(path))
+            if changed:
+                raise NotRenderable(f"{_told_unread(changed[0], {**was, **now}[changed[0]])} changed with it")
+
     def of(self, workload: Thing, things: Sequence[Thing], ours: bool = False) -> Delivered:
         """What a workload gets of rendered objects; `ours` is the one that is asked about. Raises NotRenderable."""
         try:
@@ -74,7 +85,9 @@ class Comparison:
     def _delivered(self, things: Sequence[Thing]) -> Delivered:
         workload = find(things, self.request.wanted) or find_renamed(things, self.request.wanted)
         if workload is None:
-            raise NotRenderable(_not_found(self.request.wanted, things, self.renderer.unrendered))
+            unread_here = [_told_unread(path, entry) for part in self.renderer.plan.parts for each in self.opened[:1]
+                           for path, entry in unread(part, each.trees[1]).items()]  # fmt: skip
+            raise NotRenderable(_not_found(self.request.wanted, things, self.renderer.unrendered, unread_here))
         return self.of(workload, things, ours=True)
 
     def _without(self, found: Delivered) -> Delivered:
@@ -118,6 +131,11 @@ def window(comparison: Comparison) -> Window:
         comparison.settle()
         ends = [tuple(each.trees[side] for each in comparison.opened) for side in (0, 1)]
         sides = [comparison.delivered(ends[0], good=True), comparison.delivered(ends[1])]
+        try:
+            paths = {path for each in comparison.opened for step in each.steps for path in step.before}
+            comparison.require_read(paths, *ends)
+        except NotRenderable as error:
+            why_not = str(error).replace("changed with it", "is another one at bad than at good")
     good, bad = sides
     changed = differences(good, bad) if good and bad else ()
     steps = _in_order([_steps(comparison, number) for number in range(len(comparison.opened))])
@@ -184,7 +202,9 @@ def _steps(comparison: Comparison, number: int) -> list[Step]:
         changed: tuple[Difference, ...] | None
         why_not, passing = "", False
         try:
-            changed = differences(*(comparison.delivered(_with(others, number, tree)) for tree in (before, after)))
+            states = _with(others, number, before), _with(others, number, after)
+            comparison.require_read(step.before, *states)
+            changed = differences(*map(comparison.delivered, states))
         except NotRenderable as error:
             changed, why_not, passing = None, str(error), isinstance(error, NotNow)
         found.append(Step(step.commit, one.name, changed, why_not, passing))
@@ -220,11 +240,24 @@ def _with(trees: Sequence[Tree], number: int, tree: Tree) -> Trees:
     return (*trees[:number], tree, *trees[number + 1 :])
 
 
-def _not_found(wanted: Wanted, things: Sequence[Thing], unrendered: Mapping[str, str]) -> str:
+def _not_found(
+    wanted: Wanted, things: Sequence[Thing], unrendered: Mapping[str, str], unread_here: Sequence[str]
+) -> str:
+    alike = meaning(things, wanted)
+    if len(alike) > 1:
+        listed = ", ".join(f"{thing} of {thing.origin}" if thing.origin else str(thing) for thing in alike[:5])
+        return (
+            f"{wanted} is rendered {len(alike)} times ({listed}): give its manifest with its namespace as the workload"
+        )
     named = [str(thing) for thing in things if has_pods(thing)]
     listed = ", ".join(named[:5]) or "none that makes pods"
-    why = "; ".join(f"{name} could not be rendered: {why}" for name, why in list(unrendered.items())[:3])
-    return f"{wanted} is not among the {len(things)} rendered objects ({listed})" + (f"; {why}" if why else "")
+    why = [*unread_here[:3], *(f"{name} could not be rendered: {why}" for name, why in list(unrendered.items())[:3])]
+    return "; ".join([f"{wanted} is not among the {len(things)} rendered objects ({listed})", *why])
+
+
+def _told_unread(path: str, entry: Entry) -> str:
+    what = "a submodule, which is not fetched" if entry.mode == SUBMODULE else "Jsonnet, which is not rendered"
+    return f"{path} ({what})"
 
 
 def unfolded(comparison: Comparison) -> Plan | None:

@@ -138,8 +138,8 @@ def _open(request: Request, plan: Plan, index: int, main: int, store: Callable[[
         steps, why_not = [], f"more than {MAX_COMMITS} commits lie between good and bad: narrow the window"
     elif not opened.is_ancestor(*shas):
         why_not = (
-            f"bad {shas[1][:12]} does not descend from good {shas[0][:12]}: an older revision was deployed, or history "
-            "was rewritten"
+            f"bad {shas[1][:12]} does not descend from good {shas[0][:12]}: an older revision or another branch was "
+            "deployed, or history was rewritten"
         )
     trees = opened.tree(shas[0]), opened.tree(shas[1])
     name = source.repository or opened.address() or request.repository

@@ -15,11 +15,11 @@ from mfu_operator.adapters.render import helm, kustomize, variables
 from mfu_operator.adapters.render.export import Blob, export, inside
 from mfu_operator.adapters.render.mounts import Mount, reading, with_mounts
 from mfu_operator.adapters.render.program import version
-from mfu_operator.gitops.rendered.objects import Thing, UnreadableText, doubled, things
+from mfu_operator.gitops.rendered.objects import Thing, UnreadableText, doubled, meant, things
 from mfu_operator.gitops.sources import argocd
 from mfu_operator.gitops.sources.nested import Held, held
 from mfu_operator.gitops.sources.plan import Engine, Part, Plan, Substitution
-from mfu_operator.gitops.sources.reach import engine_of, plain, reach
+from mfu_operator.gitops.sources.reach import engine_of, followed, plain, reach
 from mfu_operator.gitops.sources.substitution import substituted
 from mfu_operator.gitops.sources.tree import CHART, NotRenderable, Tree, clean
 from mfu_operator.gitops.sources.versions import is_range, meets
@@ -127,6 +127,7 @@ class Renderer:
                 self.unrendered.setdefault(name, str(error))
                 continue
             found.extend(replace(thing, origin=name) for thing in inner)
+        found = meant(found, self.plan.asked)
         twice = doubled(found)
         if twice:
             raise NotRenderable(
@@ -332,11 +333,12 @@ class Renderer:
         reader = self._reader(part.source, tree)
         found: list[Thing] = []
         for path in plain(part, tree):
-            key = (path, tree[path].oid)
+            file = followed(path, tree, reader)
+            key = (path, tree[file].oid)
             known = self._parsed.get(key) if part.substitution is None else None
             if known is None:
                 try:
-                    known = things(self._filled(part, reader(path) or "", trees), path)
+                    known = things(self._filled(part, reader(file) or "", trees), path)
                 except UnreadableText as error:
                     raise NotRenderable(f"{path} is {error}") from error
                 if part.substitution is None:

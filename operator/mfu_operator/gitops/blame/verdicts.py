@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from mfu_operator.gitops.blame import scores
 from mfu_operator.gitops.blame.model import Blame, Judged, Step, Verdict, Window
 from mfu_operator.gitops.blame.scores import MARGIN, PLAUSIBLE
-from mfu_operator.gitops.fingerprints import table
+from mfu_operator.gitops.fingerprints import of_evaluation, table
 from mfu_operator.gitops.rendered.difference import Difference, rows
 from mfu_operator.gitops.rendered.workload import Delivered
 
 SHOWN = 20
 """Reasons of one commit that are told at most."""
 
+_DEFAULTS = ("defaults", "default", "anchors", "templates", "template")
 _ELSEWHERE = 0.2
 _OTHER_FILE = 0.4
 _IMAGE = 0.6
@@ -125,6 +126,9 @@ def _reason(
             min(score, scores.UNREAD),
             f"{gone} is referred to and not rendered, so that its values are not known",
         )
+    used = _used_instead(difference, window)
+    if used:
+        score, why = min(score, scores.UNREAD), f"{why}, but it is a default, and {used} has the value that it had"
     if difference.container and window.bad.containers.get(difference.container) is False:
         score, why = score * _ELSEWHERE, f"{why}, but container {difference.container} does not train"
     if difference.beside:
@@ -140,6 +144,21 @@ def _not_rendered(difference: Difference, window: Window) -> str:
     side = window.bad if difference.was_there else window.good
     missing = difference.was_there != difference.is_there and side is not None and difference.identity in side.missing
     return difference.identity if missing else ""
+
+
+def _used_instead(difference: Difference, window: Window) -> str:
+    """The key of the same file and name that holds its value, where this one only serves as a default for others."""
+    head, last = difference.name.partition(".")[0], difference.name.rpartition(".")[2]
+    if not difference.file or not (head.startswith(("x-", "_", ".")) or head in _DEFAULTS):
+        return ""
+    assert window.good is not None and window.bad is not None
+    for place, leaf in window.bad.leaves.items():
+        same = leaf.file == difference.file and leaf.object == difference.identity and leaf.name != difference.name
+        if same and leaf.name.rpartition(".")[2] == last and not of_evaluation(leaf.name):
+            then = window.good.leaves.get(place)
+            if then is not None and then.value == leaf.value:
+                return leaf.name
+    return ""
 
 
 def _scored(difference: Difference, cause: str | None) -> tuple[float, str]:
@@ -186,7 +205,7 @@ def _conclude(
     if cause == "Inconclusive":
         return None, "The diagnosis is inconclusive: nothing is blamed."
     if not window.changed and not window.moved:
-        return None, _nothing_changed(judged, workload)
+        return None, _nothing_changed(judged, workload, window)
     ranked = sorted(judged, key=lambda each: -each.score)
     moved = _moved(window, cause)
     if moved and (not ranked or ranked[0].score < PLAUSIBLE):
@@ -224,7 +243,7 @@ def _moved(window: Window, cause: str | None) -> str:
     )
 
 
-def _nothing_changed(judged: Sequence[Judged], workload: str) -> str:
+def _nothing_changed(judged: Sequence[Judged], workload: str, window: Window) -> str:
     undone = [each for each in judged if each.verdict is not Verdict.INNOCENT]
     if not judged:
         return f"There is no commit between good and bad, and {workload} gets the same at both."
@@ -233,7 +252,8 @@ def _nothing_changed(judged: Sequence[Judged], workload: str) -> str:
             f"{workload} gets the same at good and at bad: what {', '.join(map(named, undone[:3]))} changed is not "
             "there any more at bad, or could not be compared. No commit is blamed."
         )
-    return f"{_none(judged)} what {workload} gets: it is the same at good and at bad."
+    seen = ", as far as it was compared" if window.not_compared else ""
+    return f"{_none(judged)} what {workload} gets{seen}: it is the same at good and at bad."
 
 
 def _implausible(ranked: Sequence[Judged], window: Window, workload: str, what: str) -> str:

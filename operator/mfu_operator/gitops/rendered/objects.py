@@ -1,6 +1,6 @@
 """Rendered manifests as objects with a name."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +53,12 @@ def of(document: Any, file: str = "") -> Iterator[Thing]:
         yield Thing(document["kind"], str(metadata.get("namespace") or ""), str(name), document, file)
 
 
+def meant(found: Sequence[Thing], asked: Collection[str]) -> list[Thing]:
+    """Objects without the namesakes of what the `asked` objects of a delivery tool deploy: those of other clusters."""
+    ours = {str(thing) for thing in found if thing.origin in asked}
+    return [thing for thing in found if thing.origin in asked or str(thing) not in ours]
+
+
 def doubled(found: Iterable[Thing]) -> tuple[str, ...]:
     """Objects that stand there more than once with different content: which of them holds is not to be told."""
     seen: dict[str, Thing] = {}
@@ -64,4 +70,4 @@ def doubled(found: Iterable[Thing]) -> tuple[str, ...]:
     return tuple(twice)
 
 
-__all__ = ["Thing", "UnreadableText", "doubled", "of", "things"]
+__all__ = ["Thing", "UnreadableText", "doubled", "meant", "of", "things"]

@@ -47,6 +47,12 @@ class Delivered:
 
 def find(things: Sequence[Thing], wanted: Wanted) -> Thing | None:
     """The workload among rendered objects, a generator's hash aside; None where none or more than one is meant."""
+    found = meaning(things, wanted)
+    return found[0] if len(found) == 1 else None
+
+
+def meaning(things: Sequence[Thing], wanted: Wanted) -> list[Thing]:
+    """The rendered objects that may be the workload."""
     kind = [thing for thing in things if thing.kind.lower() == wanted.kind.lower()]
     for name in (lambda thing: thing.name, lambda thing: without_hash(thing.name)):
         named = [thing for thing in kind if name(thing) in (wanted.name, without_hash(wanted.name))]
@@ -54,8 +60,8 @@ def find(things: Sequence[Thing], wanted: Wanted) -> Thing | None:
             exact = [thing for thing in named if thing.namespace == wanted.namespace]
             named = exact or [thing for thing in named if not thing.namespace]
         if len(named) == 1:
-            return named[0]
-    return None
+            return named
+    return named
 
 
 def find_renamed(things: Sequence[Thing], wanted: Wanted) -> Thing | None:

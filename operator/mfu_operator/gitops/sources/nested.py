@@ -137,4 +137,4 @@ def without(plan: Plan, names: Sequence[str]) -> Plan:
         return tuple(part for part in parts if part.held not in names)
 
     recorded = tuple((revisions, kept(parts)) for revisions, parts in plan.recorded)
-    return replace(plan, parts=kept(plan.parts), recorded=recorded, nested=True)
+    return replace(plan, parts=kept(plan.parts), recorded=recorded, nested=True, asked=tuple(names))

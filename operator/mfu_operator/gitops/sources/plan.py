@@ -122,6 +122,8 @@ class Plan:
     """The manifests that were given, for what is rendered to refer to."""
     nested: bool = False
     """Whether rendered objects of the delivery tool are rendered in their turn."""
+    asked: tuple[str, ...] = ()
+    """Of these, by `Kind/name`, those that were given: what they deploy is meant, and not another one's namesake."""
 
     def makers(self) -> tuple[Thing, ...]:
         """The ApplicationSets that were given and make one of the Applications that were."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from mfu_operator.gitops.rendered.reading import UnreadableText, yaml_documents
 from mfu_operator.gitops.sources.plan import Engine, Part
-from mfu_operator.gitops.sources.tree import SYMLINK, NotRenderable, Tree, below, clean, joined
+from mfu_operator.gitops.sources.tree import SUBMODULE, SYMLINK, Entry, NotRenderable, Tree, below, clean, joined
 
 Folders = frozenset[str]
 Read = Callable[[str], str | None]
@@ -22,6 +22,8 @@ MAX_FILES = 20_000
 """Files that one rendering reads at most."""
 
 _MANIFESTS = (".yaml", ".yml", ".json")
+_JSONNET = (".jsonnet", ".libsonnet")
+_LINKS = 8
 REMOTE = re.compile(
     r"(?:[a-z+]{2,12}://|git@|git::|(?:[\w-]+\.)+[a-z]{2,8}/[\w.-]+/[\w.-]+|[^\s]*\?ref=)", re.IGNORECASE
 )
@@ -196,8 +198,53 @@ def plain(part: Part, tree: Tree) -> list[str]:
     return [path for path in files if part.recurse or not any(path.startswith(f"{folder}/") for folder in own)]
 
 
+def followed(path: str, tree: Tree, read: Read) -> str:
+    """The file that a path leads to, links of the repository followed.
+
+    Raises:
+        NotRenderable: a link leads out of the repository, to nothing, or round in a circle.
+    """
+    target = path
+    for _ in range(_LINKS):
+        if target not in tree:
+            break
+        if tree[target].mode != SYMLINK:
+            return target
+        target = joined(posixpath.dirname(target), read(target) or "")
+    raise NotRenderable(f"{path} is a link that leads to no file of the repository")
+
+
+def unread(part: Part, tree: Tree) -> dict[str, Entry]:
+    """What the delivery tool reads of the part and no rendering here does: submodules, Jsonnet with its libraries."""
+    found = {
+        path: entry
+        for path, entry in tree.items()
+        if entry.mode == SUBMODULE and _deploys(part, path) and part.recurse is not False
+    }
+    own = [path for path in below(tree, part.path) if path.endswith(_JSONNET[:1])]
+    if engine_of(part, tree) is Engine.PLAIN and any(
+        part.recurse or posixpath.dirname(path) == part.path for path in own
+    ):
+        found |= {path: entry for path, entry in tree.items() if path.endswith(_JSONNET)}
+    return found
+
+
+def may_be_unread(path: str, entry: Entry) -> bool:
+    """Whether a file is of a kind that no rendering here reads."""
+    return entry.mode == SUBMODULE or path.endswith(_JSONNET)
+
+
+def _deploys(part: Part, path: str) -> bool:
+    return not part.chart and (not part.path or f"{path}/".startswith(f"{part.path}/") or part.path.startswith(path))
+
+
 def _linked(found: set[str], tree: Tree, read: Read) -> Iterator[str]:
-    for path in sorted(found):
-        if tree[path].mode == SYMLINK:
-            target = joined(posixpath.dirname(path), read(path) or "")
-            yield from below(tree, target)
+    waiting, seen = sorted(found), set[str]()
+    while waiting:
+        path = waiting.pop()
+        if path in seen or tree[path].mode != SYMLINK:
+            continue
+        seen.add(path)
+        targets = below(tree, joined(posixpath.dirname(path), read(path) or ""))
+        waiting.extend(targets)
+        yield from targets
