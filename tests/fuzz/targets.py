@@ -68,8 +68,8 @@ def prometheus(answer: Any) -> None:
     body = answer if isinstance(answer, bytes) else dumped(answer)
     transport = httpx.MockTransport(lambda request: httpx.Response(200, content=body))
     api = PrometheusApi("https://prometheus.example", None, None, transport, lambda: NOW_S)
-    with suppress(MfuError):
-        for row in api.rows("query", {"query": "up"}):
+    with suppress(MfuError), api.rows("query", {"query": "up"}) as rows:
+        for row in rows:
             assert all(isinstance(at_s, float) for at_s, _ in row.points())
 
 

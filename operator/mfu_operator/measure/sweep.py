@@ -12,7 +12,7 @@ import logging
 import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
 from mfu_operator.detect.formatting import duration
@@ -41,6 +41,11 @@ _PARALLEL_SOURCES = 4
 _MOST_SOURCES = 8
 """One that is still being asked when the next sweep begins keeps its thread and is passed over, and others take its
 place up to so many. There is always one for the others, and those first that answered quickly (`measure/turns.py`)."""
+
+_MOST_FIRSTS = 56
+"""Beyond those, one for each namespace of which nothing is being asked: threads that wait cost little, and thirty
+namespaces whose addresses never answer hold up no other's first reading. What their answers take is bounded by what is
+decoded at once (`adapters/prometheus/api.py`)."""
 
 _SLOW_S = 300.0
 """A source that is asked for longer than this tells nothing of ten sweeps in between. Histories of ten thousand after a
@@ -91,6 +96,8 @@ class Sweep:
         self._health: dict[Metrics, _Health] = {}
         self._asking: dict[Metrics, float] = {}
         """Sources that are being asked, and since when."""
+        self._firsts = set[Metrics]()
+        """Those of them that have a thread of their own."""
         self._turns = Turns()
         self._stopping = threading.Event()
         self._asked_early = threading.Event()
@@ -182,22 +189,33 @@ class Sweep:
                 if health.not_before_s <= steady_s and source not in self._asking
             ]
             measured = {source: watched.values() for source, watched in by_source.items()}
-            due = [(source, by_source[source]) for source in self._turns.in_order(measured, awake)]
-            at_once = min(_PARALLEL_SOURCES, max(1, _MOST_SOURCES - len(self._asking)), len(due))
-            self._asking.update((source, steady_s) for source, _ in due)
-        if due:
-            self._ask(due, at_once, now_s)
+            order = self._turns.in_order(measured, awake, self._asking)
+            firsts = order.firsts[: _MOST_FIRSTS - len(self._firsts)]
+            others = [*order.quick, *order.firsts[len(firsts) :], *order.others]
+            at_once = min(_PARALLEL_SOURCES, max(1, _MOST_SOURCES - len(self._asking) + len(self._firsts)))
+            self._firsts.update(firsts)
+            self._asking.update((source, steady_s) for source in (*firsts, *others))
+            due = ((firsts, len(firsts)), (others, at_once))
+        self._ask([(sources, most) for sources, most in due if sources], by_source, now_s)
         self._finished_s = self._steady()
 
-    def _ask(self, due: Sequence[tuple[Metrics, Mapping[str, MonitoredJob]]], at_once: int, now_s: float) -> None:
-        pool = ThreadPoolExecutor(at_once, thread_name_prefix="source")
-        begun = {pool.submit(self._survived, source, watched, now_s): source for source, watched in due}
+    def _ask(
+        self,
+        due: Sequence[tuple[Sequence[Metrics], int]],
+        watched: Mapping[Metrics, Mapping[str, MonitoredJob]],
+        now_s: float,
+    ) -> None:
+        """Ask sources, each group of them so many at once."""
+        begun = dict[Future[None], Metrics]()
+        for sources, most in due:
+            pool = ThreadPoolExecutor(min(most, len(sources)), thread_name_prefix="source")
+            begun |= {pool.submit(self._survived, source, watched[source], now_s): source for source in sources}
+            pool.shutdown(wait=False)
         wait(begun, self._interval_s)
-        pool.shutdown(wait=False)
         not_begun = [source for future, source in begun.items() if future.cancel()]
         with self._lock:
             for source in not_begun:
-                self._asking.pop(source)
+                self._ended(source)
 
     def start(self) -> None:
         """Sweep every `interval_s` in a thread of its own until `stop`, and at once where a baseline is new."""
@@ -242,7 +260,12 @@ class Sweep:
         finally:
             self._turns.ended(source, self._steady())
             with self._lock:
-                self._asking.pop(source)
+                self._ended(source)
+
+    def _ended(self, source: Metrics) -> None:
+        """Nothing is asked of a source any more; the lock is held."""
+        self._asking.pop(source)
+        self._firsts.discard(source)
 
     def _trouble(self, source: Metrics | None) -> MfuError | None:
         """That a source has been asked for long, or what it failed with; the lock is held."""

@@ -76,7 +76,7 @@ def test_a_forge_that_trickles_is_given_up_at_the_deadline(at_once: bytes, then:
 def test_a_prometheus_that_trickles_is_given_up_at_the_deadline(at_once: bytes, then: bytes) -> None:
     with trickling(at_once, then) as port:
         api = PrometheusApi(f"http://127.0.0.1:{port}", None, None, None, time.time, DEADLINE_S)
-        found_s = took_s(lambda: api.rows(INSTANT, {"query": "up"}), Retry, r"did not answer within 0\.5 s")
+        found_s = took_s(lambda: api.rows(INSTANT, {"query": "up"}).__enter__(), Retry, r"did not answer within 0\.5 s")
     assert DEADLINE_S <= found_s < PATIENCE_S
 
 

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from mfu_operator.adapters.prometheus import PrometheusSources
-from mfu_operator.adapters.prometheus.api import INSTANT, PrometheusApi
+from mfu_operator.adapters.prometheus.api import INSTANT, LARGEST_ANSWER, READ_AT_ONCE, PrometheusApi
 from mfu_operator.errors import MfuError, Retry, Stall
 from mfu_operator.model.baseline import MetricsSource
 from mfu_operator.ports import Credentials
@@ -42,18 +42,36 @@ def api_at(page: Page, deadline_s: float = 20.0, largest: int = 1 << 20) -> Iter
         yield PrometheusApi(f"http://127.0.0.1:{port}", None, None, None, time.time, deadline_s, largest)
 
 
+def read(api: PrometheusApi) -> Iterator[None]:
+    with api.rows(INSTANT, {"query": "up"}):
+        yield
+
+
+def test_of_prometheuses_that_baselines_name_so_many_answers_are_in_memory_at_once() -> None:
+    empty = Page('{"status": "success", "data": {"result": []}}')
+    with api_at(empty, 0.5) as theirs, api_at(empty, 0.5, LARGEST_ANSWER) as own:
+        held = [read(theirs) for _ in range(READ_AT_ONCE)]
+        for each in held:
+            next(each)
+        with pytest.raises(Retry, match="the answers of 4 others are being read"):
+            next(read(theirs))
+        next(read(own))
+        held[0].close()
+        next(read(theirs))
+
+
 def test_an_answer_that_trickles_is_given_up_in_time() -> None:
     page, waiting = Page("x" * 10_000), threading.Event()
     page.trickle = lambda: waiting.wait(0.05)
     with api_at(page, deadline_s=0.3) as api, pytest.raises(Retry, match=r"did not answer within 0\.3 s") as caught:
-        api.rows(INSTANT, {"query": "up"})
+        list(read(api))
     assert caught.value.reason == "PrometheusUnreachable"
 
 
 def test_an_answer_without_end_is_given_up() -> None:
     page = Page("x" * ((1 << 20) + 1))
     with api_at(page) as api, pytest.raises(Retry, match="more than 1 MiB") as caught:
-        api.rows(INSTANT, {"query": "up"})
+        list(read(api))
     assert caught.value.reason == "PrometheusUnavailable"
 
 

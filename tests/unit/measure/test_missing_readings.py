@@ -110,13 +110,13 @@ class Together(MetricsDouble):
         return {}
 
 
-def test_four_sources_are_asked_at_the_same_time_and_no_more() -> None:
+def test_four_sources_and_the_first_of_a_namespace_are_asked_at_the_same_time_and_no_more() -> None:
     sources = {f"http://source-{place}": Together() for place in range(8)}
     sweep = Sweep(SourcesDouble(MetricsDouble(), sources), lambda: 1000.0, 30.0)
     for address in sources:
         sweep.register(address, replace(SPEC, metrics=MetricsSource(address=address)), BASELINE)
     sweep.run_once()
-    assert Together.most == 4
+    assert Together.most == 5
     assert {sweep.view(address, 1000.0).filled for address in sources} == {True}
 
 

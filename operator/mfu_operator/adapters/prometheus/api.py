@@ -4,8 +4,10 @@ https://prometheus.io/docs/prometheus/latest/querying/api/
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
+from threading import BoundedSemaphore
 from urllib.parse import urlsplit
 
 import httpx
@@ -30,6 +32,9 @@ LARGEST_ANSWER = 256 * 2**20
 LARGEST_OF_A_BASELINE = 4 * 2**20
 """Of one that a baseline names: whoever may write a baseline may have anything answer there, and what is read of it
 takes twenty times its bytes. What is more is asked for in halves; one job of 512 pods has half a megabyte."""
+
+READ_AT_ONCE = 4
+"""Answers of such ones that are in memory as rows: three hundred megabytes, however many are asked at once."""
 
 CLOCKS_APART_S = 30.0
 """Its clock and ours may differ by the seconds that an answer takes; beyond it, its times are not ours."""
@@ -100,6 +105,7 @@ class _Answer(msgspec.Struct):
 
 
 _DECODER = msgspec.json.Decoder(_Answer)
+_READING = BoundedSemaphore(READ_AT_ONCE)
 
 
 class PrometheusApi:
@@ -160,12 +166,26 @@ class PrometheusApi:
         """A time of ours as the server's clock has it."""
         return f"{time_s + self.ahead_s:.3f}"
 
-    def rows(self, path: str, form: Mapping[str, str]) -> list[Row]:
-        """The result rows of a query, though some of the data could not be reached (`lacking`).
+    @contextmanager
+    def rows(self, path: str, form: Mapping[str, str]) -> Iterator[list[Row]]:
+        """The result rows of a query, though some of the data could not be reached (`lacking`). They are to be let go
+        of at the end: of Prometheuses that baselines name, so many answers are read at once.
 
         Raises Retry, or Stall for a query that the server cannot understand, or that is too much for it.
         """
         response, body = self._answer_to(path, form)
+        if self._largest == LARGEST_ANSWER:
+            yield self._read(response, body, form)
+            return
+        if not _READING.acquire(timeout=self._deadline_s):
+            told = f"the answers of {READ_AT_ONCE} others are being read; {self.address} is asked again"
+            raise Retry("PrometheusUnavailable", told)
+        try:
+            yield self._read(response, body, form)
+        finally:
+            _READING.release()
+
+    def _read(self, response: httpx.Response, body: bytes, form: Mapping[str, str]) -> list[Row]:
         self._note_clock(response)
         if response.status_code in (401, 403):
             raise Retry(

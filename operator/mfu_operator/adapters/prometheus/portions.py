@@ -41,19 +41,18 @@ class Portions:
             yield from self._halves(path, form, start, end, query)
             return
         try:
-            found = self._api.rows(path, {"query": asked, **form})
+            with self._api.rows(path, {"query": asked, **form}) as found:
+                yield from found
+            return
         except Stall as problem:
             if not divisible or not is_rejection(problem):
                 raise
             self._longest_bytes = max(TAKEN_BYTES, len(asked) // 2)
-            yield from self._halves(path, form, start, end, query)
         except TooLarge:
             if end - start == 1:
                 raise
             self._most = (end - start) // 2
-            yield from self._halves(path, form, start, end, query)
-        else:
-            yield from found
+        yield from self._halves(path, form, start, end, query)
 
     def _halves(self, path: str, form: Mapping[str, str], start: int, end: int, query: Query) -> Iterator[Row]:
         middle = (start + end) // 2
