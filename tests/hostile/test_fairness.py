@@ -49,6 +49,23 @@ def test_ticks_that_never_end_leave_places_to_others() -> None:
     assert namespaces(fleet.begin(61.0, TICKS_AT_ONCE, TICKS_OF_A_NAMESPACE)) == ["team-a", "team-a"]
 
 
+def test_of_thirty_namespaces_whose_baselines_are_always_due_another_is_ticked_in_the_second_round() -> None:
+    fleet = Fleet()
+    for number in range(30):
+        put(fleet, f"hostile-{number}", 20, 0.0)
+    for now_s in (1.0, 2.0):
+        for each in fleet.begin(now_s, TICKS_AT_ONCE, TICKS_OF_A_NAMESPACE):
+            fleet.end(each, now_s)
+    put(fleet, "team-a", 1, 3.0)
+    begun = list[str]()
+    for now_s in (3.0, 3.25, 3.5):
+        round_of = fleet.begin(now_s, TICKS_AT_ONCE, TICKS_OF_A_NAMESPACE)
+        begun.append("team-a" if "team-a" in namespaces(round_of) else "")
+        for each in round_of:
+            fleet.end(each, now_s)
+    assert "team-a" in begun[:2]
+
+
 def test_a_namespace_that_is_ticked_less_comes_first() -> None:
     fleet = Fleet()
     put(fleet, "hostile", 4, 0.0)

@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from threading import Lock
 
 from mfu_operator.cycle.fair_share import Share
@@ -24,8 +25,9 @@ MOST_OF_ALL = 6
 """Of the whole operator: a namespace that uses up its own share leaves as many for the others."""
 
 MOST_OF_FIRSTS = 6
-"""Beyond those, one for each namespace that has none within the hour: two that use up their shares delay no other. A
-cause that the whole fleet shares opens a dozen in an hour, and not one for each job."""
+"""Beyond those, one for each namespace that has none within the hour, of those that propose to the same organisation of
+a forge: its people are who weighs them. However many namespaces use up their shares, they delay none that proposes to
+other people, and a cause that all jobs of an organisation share opens a dozen in an hour, and not one for each job."""
 
 _SHARE = Share(MOST, MOST_OF_ALL, MOST_OF_FIRSTS)
 
@@ -37,6 +39,12 @@ RECALL_S = 90.0
 write down is found by its branch: by then every baseline with something in progress was ticked."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    at_s: float
+    organisation: str
+
+
 class Breaker:
     """Counts what was opened, by namespace and branch. Ticks of several baselines ask at the same time.
 
@@ -45,8 +53,8 @@ class Breaker:
     """
 
     def __init__(self) -> None:
-        self._opened: dict[tuple[str, str], float] = {}
-        """When, by namespace and branch."""
+        self._opened: dict[tuple[str, str], _Opened] = {}
+        """By namespace and branch."""
         self._recalled_s = -math.inf
         self._lock = Lock()
 
@@ -61,55 +69,60 @@ class Breaker:
             if incident is None or proposal is None or proposal.dry_run:
                 continue
             at_s = proposal.opened_at or incident.confirmed_at or incident.opened_at
-            self.found(namespace, proposal.branch, steady_s - max(0.0, now_s - at_s))
+            at_s = steady_s - max(0.0, now_s - at_s)
+            self.found(namespace, proposal.branch, proposal.url or "", at_s)
 
     @contextmanager
-    def opening(self, namespace: str, branch: str, now_s: float, steady_s: float) -> Iterator[None]:
+    def opening(self, namespace: str, branch: str, where: str, now_s: float, steady_s: float) -> Iterator[None]:
         """Count a branch while its pull request is being opened, and from then on unless opening it fails.
+
+        Args:
+            where: the address of the repository.
 
         Raises:
             Wait: (FleetBreaker) until when there is room again. What is counted already is never refused.
         """
         with self._lock:
             self._forget_old(steady_s)
-            one = (namespace, branch)
+            one, opened = (namespace, branch), _Opened(steady_s, organisation(where))
             known = one in self._opened
             if not known:
-                self._require_room(namespace, now_s, steady_s)
-                self._opened[one] = steady_s
+                self._require_room(namespace, opened.organisation, now_s, steady_s)
+                self._opened[one] = opened
         with ExitStack() as on_failure:
             if not known:
                 on_failure.callback(self._give_back, one)
             yield
             on_failure.pop_all()
 
-    def found(self, namespace: str, branch: str, steady_s: float) -> None:
+    def found(self, namespace: str, branch: str, where: str, steady_s: float) -> None:
         """Count a pull request that turned out to be open already: it was opened, and the answer was lost."""
         with self._lock:
-            self._opened.setdefault((namespace, branch), steady_s)
+            self._opened.setdefault((namespace, branch), _Opened(steady_s, organisation(where)))
 
     def _give_back(self, one: tuple[str, str]) -> None:
         with self._lock:
             self._opened.pop(one, None)
 
     def _forget_old(self, steady_s: float) -> None:
-        self._opened = {one: at_s for one, at_s in self._opened.items() if steady_s < at_s + WINDOW_S}
+        self._opened = {one: each for one, each in self._opened.items() if steady_s < each.at_s + WINDOW_S}
 
-    def _require_room(self, namespace: str, now_s: float, steady_s: float) -> None:
+    def _require_room(self, namespace: str, of: str, now_s: float, steady_s: float) -> None:
         if steady_s < self._recalled_s:
             raise Wait(
                 "FleetBreaker",
                 f"the operator started less than {duration(RECALL_S)} ago and first reads what was opened before it",
                 now_s + self._recalled_s - steady_s,
             )
-        if _SHARE.left_for(namespace, Counter(opened_for for opened_for, _ in self._opened)):
+        own = [each.at_s for (opened_for, _), each in self._opened.items() if opened_for == namespace]
+        every = {one: each for one, each in self._opened.items() if own or each.organisation == of}
+        if _SHARE.left_for(namespace, Counter(opened_for for opened_for, _ in every)):
             return
-        own = [at_s for (opened_for, _), at_s in self._opened.items() if opened_for == namespace]
-        most_of_all = MOST_OF_ALL if own else MOST_OF_ALL + MOST_OF_FIRSTS
-        every = list(self._opened.values())
-        opened, most, whose = (
-            (own, MOST, f"in namespace {namespace} ") if len(own) >= MOST else (every, most_of_all, "")
-        )
+        opened, most, whose = [each.at_s for each in every.values()], MOST_OF_ALL, ""
+        if len(own) >= MOST:
+            opened, most, whose = own, MOST, f"in namespace {namespace} "
+        elif not own:
+            most, whose = MOST_OF_ALL + MOST_OF_FIRSTS, f"in {of} "
         until_s = now_s + sorted(opened)[-most] + WINDOW_S - steady_s
         raise Wait(
             "FleetBreaker",
@@ -118,3 +131,12 @@ class Breaker:
             "storage, network)",
             until_s,
         )
+
+
+def organisation(address: str) -> str:
+    """Whose repository it is, by its address or by that of one of its pull requests: the host and the first part of the
+    path. Of an address that is none, the text itself."""
+    scheme, separator, rest = address.partition("://")
+    host, _, path = (rest if separator else scheme.replace(":", "/", 1)).partition("/")
+    owner = path.lstrip("/").partition("/")[0]
+    return f"{host.rpartition('@')[2].partition(':')[0]}/{owner}".lower() if owner else address

@@ -4,8 +4,10 @@ A tick has a slot while it waits for the API server. While it waits for a Git ho
 another tick and takes one of that host's instead; where the host has none left it waits for its next turn.
 """
 
+import math
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import StrEnum
@@ -25,16 +27,23 @@ class Dependency(StrEnum):
 OF_A_HOST = Share(of_one=4, of_all=6, of_firsts=6)
 """Requests of one kind to one host at once. More would serve nobody sooner: hosts count requests."""
 
-OF_A_KIND = {Dependency.GIT: Share(of_one=4, of_all=8, of_firsts=4), Dependency.FORGE: Share(8, 16, 8)}
+OF_A_KIND = {Dependency.GIT: Share(of_one=4, of_all=8, of_firsts=4), Dependency.FORGE: Share(8, 16, 40)}
 """Requests of one kind at once. Each look at a repository is a process of its own, of which one at a time renders, and
-a dozen of those that only fetch fit into the memory that the chart asks for. A third is kept for namespaces that have
-none under way: two that take all they can leave four others, or eight, a place each."""
+a dozen of those that only fetch fit into the memory that the chart asks for; a request to a forge is a thread that
+waits. What is kept for namespaces that have none under way leaves each of four others, or of forty, a place."""
 
-MOST_AT_ONCE = sum(share.of_all + share.of_firsts for share in OF_A_KIND.values())
+MOST_AT_ONCE = sum(share.of_all + (share.of_firsts or 0) for share in OF_A_KIND.values())
 """Requests of all kinds."""
+
+WAITS_S = 60.0
+"""A namespace that was refused a place has the next one before any that was served since, if it asks again within this
+time: its baselines are ticked every fifteen seconds while they wait. Those that hang longest, looks at a repository, are
+given up after two minutes, and then it is its turn, however many others ask."""
 
 NAMESPACE: ContextVar[str] = ContextVar("namespace", default="")
 """The namespace of the baseline that this thread ticks."""
+
+_FORGOTTEN_S = 86_400.0
 
 
 class TickSlots:
@@ -64,11 +73,13 @@ class TickSlots:
 class HostSlots:
     """What each host takes now. Any thread may call."""
 
-    def __init__(self) -> None:
+    def __init__(self, steady: Callable[[], float] = time.monotonic) -> None:
         self._lock = Lock()
+        self._steady = steady
         self._hosts: dict[tuple[Dependency, str], Counter[str]] = {}
         """By namespace."""
         self._kinds = {dependency: Counter[str]() for dependency in Dependency}
+        self._queues = {dependency: _Queue() for dependency in Dependency}
 
     @contextmanager
     def of(self, dependency: Dependency, host: str, namespace: str) -> Iterator[None]:
@@ -80,16 +91,20 @@ class HostSlots:
         with self._lock:
             there = self._hosts.get((dependency, host), Counter())
             all_there = self._kinds[dependency]
-            share = OF_A_KIND[dependency]
+            share, queue, steady_s = OF_A_KIND[dependency], self._queues[dependency], self._steady()
             own = all_there[namespace] >= share.of_one
             full = not OF_A_HOST.left_for(namespace, there)
-            if full or not share.left_for(namespace, all_there):
+            ahead = queue.ahead_of(namespace, all_there, steady_s)
+            if full or share.places_for(namespace, all_there) <= ahead:
+                if not own and not full:
+                    queue.refused(namespace, steady_s)
                 whose = "of this namespace " if own else f"to {host} " if full else ""
                 raise Wait(
                     "HostBusy",
                     f"as many {dependency} requests {whose}as may be at once are under way; this one is made at a "
                     "later tick",
                 )
+            queue.served(namespace, steady_s)
             self._hosts[dependency, host] = there
             there[namespace] += 1
             all_there[namespace] += 1
@@ -103,3 +118,27 @@ class HostSlots:
                         del each[namespace]
                 if not there:
                     self._hosts.pop((dependency, host), None)
+
+
+class _Queue:
+    """The namespaces that were refused a place, and when each was served."""
+
+    def __init__(self) -> None:
+        self._refused_s: dict[str, float] = {}
+        self._served_s: dict[str, float] = {}
+
+    def ahead_of(self, namespace: str, taken: Mapping[str, int], steady_s: float) -> int:
+        """How many others have nothing, wait, and were served earlier than this one."""
+        self._refused_s = {each: at_s for each, at_s in self._refused_s.items() if steady_s < at_s + WAITS_S}
+        own_s = self._served_s.get(namespace, -math.inf)
+        return sum(not taken.get(each) and self._served_s.get(each, -math.inf) < own_s for each in self._refused_s)
+
+    def refused(self, namespace: str, steady_s: float) -> None:
+        """Note that it waits."""
+        self._refused_s[namespace] = steady_s
+
+    def served(self, namespace: str, steady_s: float) -> None:
+        """Note that it has a place. What was served a day ago was served long ago."""
+        self._refused_s.pop(namespace, None)
+        self._served_s = {each: at_s for each, at_s in self._served_s.items() if steady_s < at_s + _FORGOTTEN_S}
+        self._served_s[namespace] = steady_s

@@ -91,9 +91,9 @@ def _ensure_pull_request(
         return Proposed(known, "", known.head)
     if known is not None:
         head = repository.ensure_branch(effect.source, proposal, credentials)
-        adapters.breaker.found(namespace, branch, world.steady_s)
+        adapters.breaker.found(namespace, branch, effect.source.repository, world.steady_s)
         return Proposed(known, "", head)
-    with adapters.breaker.opening(namespace, branch, world.now_s, world.steady_s):
+    with adapters.breaker.opening(namespace, branch, effect.source.repository, world.now_s, world.steady_s):
         diff = repository.preview(effect.source, proposal, credentials)
         head = repository.ensure_branch(effect.source, proposal, credentials)
         return Proposed(forge.ensure(proposal), diff, head)

@@ -24,10 +24,9 @@ for a thousand pods' devices at once. Jobs of incidents are counted and never wa
 MOST_OF_A_NAMESPACE = 6
 """The rest is for the others."""
 
-MOST_OF_FIRSTS = 10
-"""Beyond those, one for each namespace of which none is under way: two that use up their shares delay no other."""
-
-_SHARE = Share(MOST_OF_A_NAMESPACE, MOST_AT_ONCE, MOST_OF_FIRSTS)
+_SHARE = Share(MOST_OF_A_NAMESPACE, MOST_AT_ONCE, of_firsts=None)
+"""Beyond those, one for each namespace of which none is under way: however many use up all places, they delay no other,
+and there are fewer namespaces than jobs."""
 
 ASK_AGAIN_S = 30.0
 """A profile takes minutes; a Job that was launched is seen by then."""
@@ -93,8 +92,7 @@ class ProfilingSlots:
                     "ProfilingQueued",
                     f"{len(under_way)} profiling Jobs of the operator are under way, {taken[namespace]} of them in "
                     f"namespace {namespace}, and the healthy job's may wait: it is launched once there are fewer than "
-                    f"{MOST_AT_ONCE} (the first of a namespace: {MOST_AT_ONCE + MOST_OF_FIRSTS}), and fewer than "
-                    f"{MOST_OF_A_NAMESPACE} in the namespace",
+                    f"{MOST_AT_ONCE} and fewer than {MOST_OF_A_NAMESPACE} in the namespace, or none in the namespace",
                     now_s + ASK_AGAIN_S,
                 )
             self._launched[job] = now_s

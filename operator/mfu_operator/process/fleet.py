@@ -126,6 +126,8 @@ class Fleet:
     _members: dict[str, Member] = field(default_factory=dict)
     _followed: dict[str, set[str]] = field(default_factory=dict)
     """The uids of those that are followed, by namespace."""
+    _begun_s: dict[str, float] = field(default_factory=dict)
+    """When the last tick of each namespace began."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def saw(self, body: Mapping[str, Any], now_s: float) -> tuple[Member, News]:
@@ -172,20 +174,24 @@ class Fleet:
     def begin(self, now_s: float, most: int, most_of_namespace: int) -> list[Member]:
         """At most so many members that are due; each is ticking until `end`.
 
-        The namespaces take turns, one that has fewer ticking first, and within one the longest due. However many of one
-        namespace are due or hang, another's next is among those that begin.
+        The namespaces take turns, one that has fewer ticking first, then one whose last tick began earlier, and within
+        one the longest due. However many of however many namespaces are due or hang, another's next is among those that
+        begin once each of them had a turn.
         """
         with self._lock:
+            self._begun_s = {each: at_s for each, at_s in self._begun_s.items() if now_s < at_s + REST_S}
             taken = Counter(each.identity.namespace for each in self._members.values() if each.ticking)
             waiting = [each for each in self._members.values() if each.due_s <= now_s and not each.ticking]
             turns = []
             for each in sorted(waiting, key=lambda each: each.due_s):
                 namespace = each.identity.namespace
                 if taken[namespace] < most_of_namespace:
-                    turns.append((taken[namespace], each.due_s, each.identity.uid, each))
+                    begun_s = self._begun_s.get(namespace, -math.inf)
+                    turns.append(((taken[namespace], begun_s, each.due_s, each.identity.uid), each))
                     taken[namespace] += 1
-            due = [turn[3] for turn in heapq.nsmallest(most, turns, key=lambda turn: turn[:3])]
+            due = [each for _, each in heapq.nsmallest(most, turns, key=lambda turn: turn[0])]
             for each in due:
+                self._begun_s[each.identity.namespace] = now_s
                 each.ticking, each.begun_s, each.due_s = True, each.due_s, math.inf
             return due
 

@@ -7,23 +7,23 @@ from typing import Any
 import pytest
 
 from mfu_operator.cycle.adapters import Adapters
-from mfu_operator.cycle.breaker import MOST, MOST_OF_ALL, MOST_OF_FIRSTS, RECALL_S, WINDOW_S, Breaker
+from mfu_operator.cycle.breaker import MOST, MOST_OF_ALL, MOST_OF_FIRSTS, RECALL_S, WINDOW_S, Breaker, organisation
 from mfu_operator.errors import AskPerson, Retry, Wait
 from mfu_operator.model.incident import Status
 from tests.support import worlds
 from tests.support.adapters_double import Stage
 
-TEAM = "team-a"
+TEAM, WHERE = "team-a", "https://git.example/ml/models"
 NOON_S = 1_790_000_040.0
 
 
-def opened(breaker: Breaker, what: str, now_s: float = NOON_S, namespace: str = TEAM) -> None:
-    with breaker.opening(namespace, what, now_s, now_s):
+def opened(breaker: Breaker, what: str, now_s: float = NOON_S, namespace: str = TEAM, where: str = WHERE) -> None:
+    with breaker.opening(namespace, what, where, now_s, now_s):
         pass
 
 
 def refused(breaker: Breaker, what: str, now_s: float = NOON_S, namespace: str = TEAM) -> Wait:
-    with pytest.raises(Wait) as raised, breaker.opening(namespace, what, now_s, now_s):
+    with pytest.raises(Wait) as raised, breaker.opening(namespace, what, WHERE, now_s, now_s):
         pytest.fail("it was let through")
     return raised.value
 
@@ -57,7 +57,7 @@ def test_all_namespaces_together_have_a_share_too() -> None:
         opened(breaker, "request", NOON_S + 60 * number, f"team-{number}")
     error = refused(breaker, "request", NOON_S + 900, "another")
     assert error.until_s == NOON_S + WINDOW_S
-    assert "opened 12 pull requests within 60 min" in error.message
+    assert "opened 12 pull requests in git.example/ml within 60 min" in error.message
     error = refused(breaker, "second", NOON_S + 900, "team-11")
     assert "opened 6 pull requests within 60 min" in error.message
 
@@ -72,6 +72,31 @@ def test_namespaces_that_together_use_up_the_share_of_all_leave_each_other_one()
     opened(breaker, "request", NOON_S, "team-b")
 
 
+def test_however_many_namespaces_use_up_their_shares_another_proposes_to_other_people() -> None:
+    breaker = Breaker()
+    for number in range(30):
+        opened(breaker, "request", NOON_S, f"hostile-{number}", f"https://git.example/evil-{number}/models")
+    opened(breaker, "request", NOON_S, "team-a")
+    refused(breaker, "second", NOON_S, "team-a")
+    for number in range(MOST_OF_ALL + MOST_OF_FIRSTS - 1):
+        opened(breaker, "request", NOON_S, f"team-{number}b")
+    refused(breaker, "request", NOON_S, "team-z")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://git.example/ml/models.git",
+        "https://bot@Git.example:8443/ML/models/pulls/7",
+        "ssh://git@git.example:22/ml/models",
+        "git@git.example:ml/models.git",
+    ],
+)
+def test_an_organisation_is_the_host_and_the_first_part_of_the_path(address: str) -> None:
+    assert organisation(address) == "git.example/ml"
+    assert organisation("nowhere") == "nowhere"
+
+
 def test_what_is_counted_already_is_neither_refused_nor_counted_twice() -> None:
     breaker = full()
     opened(breaker, "request 0", NOON_S + 180)
@@ -81,21 +106,21 @@ def test_what_is_counted_already_is_neither_refused_nor_counted_twice() -> None:
 def test_what_could_not_be_opened_leaves_its_place_to_others() -> None:
     breaker = Breaker()
     for number in range(9):
-        with pytest.raises(Retry), breaker.opening(TEAM, f"request {number}", NOON_S, NOON_S):
+        with pytest.raises(Retry), breaker.opening(TEAM, f"request {number}", WHERE, NOON_S, NOON_S):
             raise Retry("ForgeUnreachable", "")
     opened(breaker, "one more")
 
 
 def test_one_that_was_opened_before_and_fails_now_stays_counted() -> None:
     breaker = full()
-    with pytest.raises(Retry), breaker.opening(TEAM, "request 0", NOON_S + 180, NOON_S + 180):
+    with pytest.raises(Retry), breaker.opening(TEAM, "request 0", WHERE, NOON_S + 180, NOON_S + 180):
         raise Retry("ForgeUnreachable", "")
     refused(breaker, "one more", NOON_S + 180)
 
 
 def test_one_that_is_found_open_counts_and_is_never_refused() -> None:
     breaker = full()
-    breaker.found(TEAM, "found", NOON_S + 120)
+    breaker.found(TEAM, "found", WHERE, NOON_S + 120)
     assert refused(breaker, "one more", NOON_S + WINDOW_S).until_s == NOON_S + 60 + WINDOW_S
 
 
@@ -105,7 +130,7 @@ def test_ticks_that_ask_at_the_same_moment_get_three_places() -> None:
     def ask(number: int) -> None:
         begin.wait()
         try:
-            with breaker.opening(TEAM, str(number), NOON_S, NOON_S):
+            with breaker.opening(TEAM, str(number), WHERE, NOON_S, NOON_S):
                 let_through.append(number)
         except Wait:
             pass
@@ -121,9 +146,9 @@ def test_ticks_that_ask_at_the_same_moment_get_three_places() -> None:
 def test_the_hour_is_one_on_a_clock_that_nobody_sets() -> None:
     breaker = full()
     for set_by_s in (-7200.0, 7200.0):
-        with pytest.raises(Wait), breaker.opening(TEAM, "one more", NOON_S + set_by_s, NOON_S + WINDOW_S - 1):
+        with pytest.raises(Wait), breaker.opening(TEAM, "one more", WHERE, NOON_S + set_by_s, NOON_S + WINDOW_S - 1):
             pytest.fail("it was let through")
-    with breaker.opening(TEAM, "one more", NOON_S - 7200.0, NOON_S + WINDOW_S):
+    with breaker.opening(TEAM, "one more", WHERE, NOON_S - 7200.0, NOON_S + WINDOW_S):
         pass
 
 
@@ -141,20 +166,20 @@ def test_another_process_counts_what_the_statuses_say_was_opened() -> None:
     breaker.recall(TEAM, proposed(2, NOON_S - 4000), NOON_S, 50.0)
     breaker.recall(TEAM, proposed(3, NOON_S - 60, dry_run=True), NOON_S, 50.0)
     breaker.recall(TEAM, proposed(4, NOON_S + 3000), NOON_S, 50.0)
-    with pytest.raises(Wait) as raised, breaker.opening(TEAM, "one more", NOON_S, 50.0):
+    with pytest.raises(Wait) as raised, breaker.opening(TEAM, "one more", WHERE, NOON_S, 50.0):
         pytest.fail("it was let through")
     assert raised.value.until_s == NOON_S + WINDOW_S - 600
-    with breaker.opening(TEAM, "request 0", NOON_S, 50.0):
+    with breaker.opening(TEAM, "request 0", WHERE, NOON_S, 50.0):
         pass
 
 
 def test_a_process_that_begins_opens_nothing_before_it_recalled_what_was_opened() -> None:
     breaker = Breaker()
     breaker.begin(50.0)
-    with pytest.raises(Wait) as raised, breaker.opening(TEAM, "one", NOON_S, 60.0):
+    with pytest.raises(Wait) as raised, breaker.opening(TEAM, "one", WHERE, NOON_S, 60.0):
         pytest.fail("it was let through")
     assert raised.value.until_s == NOON_S + RECALL_S - 10.0
-    with breaker.opening(TEAM, "one", NOON_S, 50.0 + RECALL_S):
+    with breaker.opening(TEAM, "one", WHERE, NOON_S, 50.0 + RECALL_S):
         pass
 
 

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
@@ -15,6 +16,7 @@ from mfu_operator.cycle.adapters import Adapters
 from mfu_operator.cycle.bulkheads import (
     OF_A_HOST,
     OF_A_KIND,
+    WAITS_S,
     Dependency,
     HostSlots,
     TickSlots,
@@ -141,7 +143,7 @@ def test_many_hosts_that_hang_are_bounded_together() -> None:
     slots, until = HostSlots(), Event()
     share = OF_A_KIND[Dependency.GIT]
     hostile = [f"hostile-{number % 2}" for number in range(share.of_all)]
-    firsts = [f"team-{number}" for number in range(share.of_firsts)]
+    firsts = [f"team-{number}" for number in range(share.of_firsts or 0)]
     hanging = [hang(slots, f"host-{at}", until, namespace) for at, namespace in enumerate((*hostile, *firsts))]
     with pytest.raises(Wait), slots.of(Dependency.GIT, "one-more", "team-9"):
         pytest.fail("it was let through")
@@ -150,6 +152,51 @@ def test_many_hosts_that_hang_are_bounded_together() -> None:
     until.set()
     for each in hanging:
         each.join(10)
+
+
+def test_of_thirty_namespaces_that_hang_again_and_again_another_has_the_next_place() -> None:
+    """Every hostile namespace asks again the moment that it is given up, and the other one once in fifteen seconds."""
+    now_s = [0.0]
+    slots, hanging = HostSlots(lambda: now_s[0]), list[tuple[float, ExitStack]]()
+
+    def ask(namespace: str) -> bool:
+        held = ExitStack()
+        try:
+            held.enter_context(slots.of(Dependency.GIT, f"{namespace}.example", namespace))
+        except Wait:
+            return False
+        hanging.append((now_s[0] + 120.0, held))
+        return True
+
+    waited_s = list[float]()
+    for second in range(1200):
+        now_s[0] = float(second)
+        for ends_s, held in [each for each in hanging if each[0] <= second]:
+            hanging.remove((ends_s, held))
+            held.close()
+        for number in range(30):
+            ask(f"hostile-{(second + number) % 30}")
+        if second >= 300 and second % 15 == 0 and ask("team-a"):
+            waited_s.append(second - 300.0)
+            break
+    assert waited_s and waited_s[0] <= 120.0, "those that hang when it first asks are given up, and then it is served"
+
+
+def test_a_namespace_that_does_not_ask_again_holds_no_place() -> None:
+    now_s = [0.0]
+    slots, until = HostSlots(lambda: now_s[0]), ExitStack()
+    for number in range(12):
+        until.enter_context(slots.of(Dependency.GIT, f"{number}.example", f"hostile-{number}"))
+    with pytest.raises(Wait), slots.of(Dependency.GIT, "sound.example", "team-a"):
+        pytest.fail("it was let through")
+    until.close()
+    for _ in range(11):
+        until.enter_context(slots.of(Dependency.GIT, "a.example", f"hostile-{_}"))
+    with pytest.raises(Wait), slots.of(Dependency.GIT, "b.example", "hostile-11"):
+        pytest.fail("the last place is the other one's")
+    now_s[0] = WAITS_S
+    with slots.of(Dependency.GIT, "b.example", "hostile-11"):
+        pass
 
 
 def test_a_namespace_whose_hosts_hang_has_its_share_and_others_have_theirs() -> None:

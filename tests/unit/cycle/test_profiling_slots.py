@@ -7,7 +7,6 @@ from mfu_operator.cycle.profiling_slots import (
     KEPT_S,
     MOST_AT_ONCE,
     MOST_OF_A_NAMESPACE,
-    MOST_OF_FIRSTS,
     ProfilingSlot,
     ProfilingSlots,
 )
@@ -103,22 +102,34 @@ def test_namespaces_that_together_use_up_all_places_leave_each_other_one() -> No
 
 def test_only_so_many_healthy_jobs_are_profiled_at_once_and_the_next_comes_when_one_is_done() -> None:
     slots = ProfilingSlots()
-    for number in range(MOST_AT_ONCE + MOST_OF_FIRSTS):
-        slots.admit(f"team-{number}/job", 10.0)
-    slots.admit("team-0/job", 12.0)
+    for number in range(MOST_AT_ONCE):
+        slots.admit(f"team-{number % 5}/job-{number}", 10.0)
+    slots.admit("team-0/job-0", 12.0)
     with pytest.raises(Wait) as queued:
-        slots.admit("a/next", 12.0)
+        slots.admit("team-0/next", 12.0)
     assert (queued.value.reason, queued.value.until_s) == ("ProfilingQueued", 12.0 + ASK_AGAIN_S)
-    for number in range(MOST_AT_ONCE + MOST_OF_FIRSTS):
-        slots.note(f"team-{number}/job", ProfilingSlot(f"job-{number}", "node-1", 10.0, 900.0), 15.0)
+    for number in range(MOST_AT_ONCE):
+        slots.note(f"team-{number % 5}/job-{number}", ProfilingSlot(f"job-{number}", "node-1", 10.0, 900.0), 15.0)
     with pytest.raises(Wait):
-        slots.admit("a/next", 60.0)
-    slots.note("team-3/job", ProfilingSlot("job-3", "node-1", 10.0, 70.0), 75.0)
-    slots.admit("a/next", 75.0)
+        slots.admit("team-0/next", 60.0)
+    slots.note("team-3/job-3", ProfilingSlot("job-3", "node-1", 10.0, 70.0), 75.0)
+    slots.admit("team-0/next", 75.0)
+
+
+def test_however_many_namespaces_have_jobs_under_way_another_has_its_first_at_once() -> None:
+    slots = ProfilingSlots()
+    for number in range(30):
+        for nth in range(2):
+            slots.note(f"hostile-{number}/{nth}", ProfilingSlot("x", "node-1", 10.0, 14_400.0), 15.0)
+    slots.admit("team-a/first", 20.0)
+    with pytest.raises(Wait):
+        slots.admit("team-a/second", 20.0)
 
 
 def test_a_job_that_was_launched_and_never_seen_holds_its_place_for_half_a_minute() -> None:
     slots = ProfilingSlots()
-    for number in range(MOST_AT_ONCE + MOST_OF_FIRSTS):
-        slots.admit(f"team-{number}/job", 10.0)
-    slots.admit("a/next", 10.0 + ASK_AGAIN_S)
+    for number in range(MOST_AT_ONCE):
+        slots.admit(f"team-{number % 5}/{number}", 10.0)
+    with pytest.raises(Wait):
+        slots.admit("team-0/next", 9.9 + ASK_AGAIN_S)
+    slots.admit("team-0/next", 10.0 + ASK_AGAIN_S)
