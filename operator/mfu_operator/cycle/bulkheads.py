@@ -37,7 +37,7 @@ MOST_AT_ONCE = sum(share.of_all + (share.of_firsts or 0) for share in OF_A_KIND.
 
 WAITS_S = 60.0
 """A namespace that was refused a place has the next one before any that was served since, if it asks again within this
-time: its baselines are ticked every fifteen seconds while they wait. Those that hang longest, looks at a repository, are
+time: its baselines are ticked every fifteen seconds while they wait. What hangs longest, a look at a repository, is
 given up after two minutes, and then it is its turn, however many others ask."""
 
 NAMESPACE: ContextVar[str] = ContextVar("namespace", default="")
