@@ -43,6 +43,10 @@ GUARDED: Mapping[str, tuple[Mapping[str, Any], str]] = {
         {"metrics": {"prometheus": {**PROMETHEUS, "certificateSecretRef": {"name": "pair"}}}},
         "the verb use on Secret pair",
     ),
+    "whose series are ours": (
+        {"metrics": {"prometheus": PROMETHEUS, "labels": {"namespace": ""}}},
+        "the verb customize",
+    ),
     "a Secret of the capture API": (
         {"profiling": {"capture": {"secretRef": {"name": "payroll"}}}},
         "the verb use on Secret payroll",
@@ -111,6 +115,8 @@ def test_what_was_written_by_somebody_who_may_stays_when_others_write_beside_it(
         ({"remediation": {"application": {"name": "others"}}}, "the verb propose"),
         ({"metrics": {"prometheus": {"address": "https://evil.example"}}}, "the verb use on Secret mimir"),
         ({"remediation": {"forge": {"address": "https://evil.example"}}}, "the verb propose"),
+        ({"metrics": {"labels": {"pod": "elsewhere"}}}, "the verb use on Secret mimir"),
+        ({"metrics": {"names": {"mfu": "salary"}}}, "the verb use on Secret mimir"),
     ],
 )
 def test_what_a_guarded_field_acts_on_is_not_changed_without_the_verb(

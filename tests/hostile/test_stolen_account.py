@@ -43,6 +43,13 @@ POD: Mapping[str, tuple[Mapping[str, Any], str]] = {
     "the node's processes": ({"hostPID": True}, "namespace of the node"),
     "the node's network": ({"hostNetwork": True}, "namespace of the node"),
     "the node's memory": ({"hostIPC": True}, "namespace of the node"),
+    "a node of its choice": ({"nodeName": "control-plane"}, "goes around the scheduler"),
+    "settings of the kernel": (
+        {"securityContext": {"sysctls": [{"name": "net.core.somaxconn", "value": "1"}]}},
+        "leaves the confinement",
+    ),
+    "no SELinux": ({"securityContext": {"seLinuxOptions": {"type": "spc_t"}}}, "leaves the confinement"),
+    "an account by its old name": ({"serviceAccount": "admin"}, "without a token"),
     "no confinement": ({"securityContext": {"seccompProfile": {"type": "Unconfined"}}}, "leaves the confinement"),
     "a priority that evicts others": (
         {"priorityClassName": "system-node-critical"},
@@ -53,6 +60,8 @@ CONTAINER: Mapping[str, tuple[Mapping[str, Any], str]] = {
     "everything": ({"privileged": True}, "is privileged|disallowed by cluster policy"),
     "no filter of system calls": ({"seccompProfile": {"type": "Unconfined"}}, "leaves the confinement"),
     "no profile of AppArmor": ({"appArmorProfile": {"type": "Unconfined"}}, "leaves the confinement"),
+    "no SELinux of its own": ({"seLinuxOptions": {"type": "spc_t"}}, "leaves the confinement"),
+    "the node's kernel on Windows": ({"windowsOptions": {"hostProcess": True}}, "leaves the confinement|hostNetwork"),
     "capabilities": ({"capabilities": {"add": ["SYS_ADMIN"]}}, "adds capabilities"),
 }
 
@@ -84,6 +93,7 @@ def test_a_job_that_is_no_profiling_job_is_refused(plane: ControlPlane, missing:
         ({"activeDeadlineSeconds": None}, "within four hours"),
         ({"parallelism": 100, "completions": 100}, "must have one pod"),
         ({"completions": 100}, "must have one pod"),
+        ({"manualSelector": True, "selector": {"matchLabels": {"app": "db"}}}, "selector of its own"),
     ],
 )
 def test_a_job_that_takes_more_is_refused(plane: ControlPlane, fields: Mapping[str, Any], refusal: str) -> None:
@@ -115,6 +125,21 @@ def test_a_container_that_wants_more_is_refused(
     if place != "containers":
         job["spec"]["template"]["spec"]["containers"] = [{"name": "other", "image": "x:1"}]
     assert re.search(refusal, said(plane, job))
+
+
+@pytest.mark.parametrize("place", ["containers", "initContainers"])
+def test_a_port_of_the_node_is_refused(plane: ControlPlane, place: str) -> None:
+    job = deepcopy(dict(JOB))
+    own = {"name": "own", "image": "x:1", "ports": [{"containerPort": 80, "hostPort": 80}]}
+    job["spec"]["template"]["spec"] |= {"containers": [{"name": "train", "image": "x:1"}], place: [own]}
+    assert "a port of the node" in said(plane, job)
+
+
+def test_a_profile_of_apparmor_is_not_taken_off_by_its_old_annotation(plane: ControlPlane) -> None:
+    job = deepcopy(dict(JOB))
+    off = {"container.apparmor.security.beta.kubernetes.io/train": "unconfined"}
+    job["spec"]["template"]["metadata"] = {"annotations": off}
+    assert "leaves the confinement" in said(plane, job)
 
 
 def test_no_secret_is_read_but_those_that_the_chart_names(plane: ControlPlane) -> None:

@@ -98,6 +98,8 @@ def _remediation(remediation: Remediation) -> Iterator[str]:
 
 
 def _metrics(metrics: MetricsSource) -> Iterator[str]:
+    if metrics.address is not None and "namespace" in metrics.labels:
+        yield "spec.metrics.labels.namespace"
     for name, value in (
         ("secretRef", metrics.secret),
         ("caSecretRef", metrics.ca),

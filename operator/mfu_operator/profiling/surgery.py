@@ -55,7 +55,8 @@ def profiling_pod(template: Mapping[str, Any], container: str | None, profiling:
     writable = private | _writable(spec, profiling.writable_volumes)
     recorded = _recorded(training, profiling)
     security = _restricted(spec)
-    prelude = [*spec.get("initContainers", []), *sidecars, _tools(image, security), recorded]
+    begun = [{key: value for key, value in each.items() if key != "ports"} for each in spec.get("initContainers", [])]
+    prelude = [*begun, *sidecars, _tools(image, security), recorded]
     for field in POD_IDENTITY:
         spec.pop(field, None)
     spec |= {

@@ -3,7 +3,7 @@
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 
 import httpx
@@ -42,7 +42,7 @@ def api_at(page: Page, deadline_s: float = 20.0, largest: int = 1 << 20) -> Iter
         yield PrometheusApi(f"http://127.0.0.1:{port}", None, None, None, time.time, deadline_s, largest)
 
 
-def read(api: PrometheusApi) -> Iterator[None]:
+def read(api: PrometheusApi) -> Generator[None]:
     with api.rows(INSTANT, {"query": "up"}):
         yield
 

@@ -47,6 +47,10 @@ LONG_AFTER_S = POLICY.made_s + TAKES_EFFECT_S + 1
             "spec.remediation.application",
             replace(PLAIN, remediation=Remediation(application=ApplicationRef("Application", "argocd", "x"))),
         ),
+        (
+            "spec.metrics.labels.namespace",
+            replace(PLAIN, metrics=MetricsSource(address="http://p.monitoring.svc:9090", labels={"namespace": "job"})),
+        ),
         ("spec.metrics.prometheus.secretRef", replace(PLAIN, metrics=MetricsSource(secret=SecretRef("x")))),
         ("spec.metrics.prometheus.caSecretRef", replace(PLAIN, metrics=MetricsSource(ca=SecretRef("x")))),
         (
@@ -59,6 +63,10 @@ def test_a_field_that_acts_for_its_author_is_guarded(path: str, spec: BaselineSp
     assert guarded_fields(spec) == (path,)
     refused = unguarded(spec, METADATA, LONG_AFTER_S, None)
     assert refused is not None and refused.reason == "Unguarded" and path in refused.message
+
+
+def test_the_namespace_label_of_the_fleets_own_prometheus_needs_no_policy_for_it_is_fixed() -> None:
+    assert guarded_fields(replace(PLAIN, metrics=MetricsSource(labels={"namespace": "ns"}))) == ()
 
 
 def test_the_secret_of_the_capture_api_that_is_the_default_may_be_written_out() -> None:

@@ -61,7 +61,7 @@ class Named:
         self.workload = replace(JOB, namespace=namespace)
 
 
-def asked(turns: Turns, source: MetricsDouble, at_s: float, took_s: float) -> None:
+def asked(turns: Turns, source: Metrics, at_s: float, took_s: float) -> None:
     turns.begins(source, at_s)
     turns.ended(source, at_s + took_s)
 
@@ -77,7 +77,7 @@ def test_a_namespace_that_names_new_addresses_again_and_again_does_not_come_befo
     in_order(turns, measured, [slow])
     asked(turns, slow, 1.0, 9.0)
     for number in range(30):
-        new = {MetricsDouble(): [Named(f"hostile-{each}")] for each in range(30)}
+        new: dict[Metrics, list[Named]] = {MetricsDouble(): [Named(f"hostile-{each}")] for each in range(30)}
         found = in_order(turns, {**new, slow: [Named("team-a")]}, [*new, slow])
         assert found[0] is slow or number == 0, "the hostile ones were all asked since"
         for source in new:

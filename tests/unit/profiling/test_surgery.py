@@ -37,7 +37,12 @@ TEMPLATE: dict[str, Any] = {
         "securityContext": {"runAsUser": 1000},
         "imagePullSecrets": [{"name": "registry"}],
         "initContainers": [
-            {"name": "fetch", "image": "fetch:1", "volumeMounts": [{"name": "data", "mountPath": "/data"}]}
+            {
+                "name": "fetch",
+                "image": "fetch:1",
+                "ports": [{"containerPort": 9200, "hostPort": 9200}],
+                "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+            }
         ],
         "containers": [
             {
@@ -141,7 +146,9 @@ def test_every_volume_but_the_pods_own_is_read_only() -> None:
         "config": True,
         "mfu-profiling": False,
     }
-    assert mounts(named(copied()["initContainers"], "fetch")) == {"data": True}
+    fetch = named(copied()["initContainers"], "fetch")
+    assert mounts(fetch) == {"data": True}
+    assert "ports" not in fetch, "a port of the node is the run's"
 
 
 def test_a_claim_is_read_only_for_the_pod_as_a_whole() -> None:
