@@ -93,7 +93,6 @@ def test_a_job_that_is_no_profiling_job_is_refused(plane: ControlPlane, missing:
         ({"activeDeadlineSeconds": None}, "within four hours"),
         ({"parallelism": 100, "completions": 100}, "must have one pod"),
         ({"completions": 100}, "must have one pod"),
-        ({"manualSelector": True, "selector": {"matchLabels": {"app": "db"}}}, "selector of its own"),
     ],
 )
 def test_a_job_that_takes_more_is_refused(plane: ControlPlane, fields: Mapping[str, Any], refusal: str) -> None:
@@ -125,6 +124,13 @@ def test_a_container_that_wants_more_is_refused(
     if place != "containers":
         job["spec"]["template"]["spec"]["containers"] = [{"name": "other", "image": "x:1"}]
     assert re.search(refusal, said(plane, job))
+
+
+def test_a_job_that_would_adopt_pods_of_others_is_refused(plane: ControlPlane) -> None:
+    job = deepcopy(dict(JOB))
+    job["spec"] |= {"manualSelector": True, "selector": {"matchLabels": {"app": "db"}}}
+    job["spec"]["template"]["metadata"] = {"labels": {"app": "db"}}
+    assert "selector of its own" in said(plane, job)
 
 
 @pytest.mark.parametrize("place", ["containers", "initContainers"])

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from mfu_operator.model.masking import without
 from mfu_operator.profiling.live.request import TargetPod
 
 POD_HEADER = "Mfu-Pod-Uid"
@@ -110,6 +111,7 @@ class RankApi:
     def __init__(self, pod: TargetPod, local_rank: int, token: str, timeout_s: float = TIMEOUT_S) -> None:
         self.pod = pod
         self.local_rank = local_rank
+        self._token = token
         self._authorization = {"Authorization": f"Bearer {token}"}
         self._timeout_s = timeout_s
         self._connection: http.client.HTTPConnection | None = None
@@ -229,7 +231,7 @@ class RankApi:
         if not answer.isclosed():
             self.close()
             raise RankError("AnswerUnreadable", f"{self._who} sends more than {LARGEST_ANSWER} bytes")
-        return content
+        return without(content.decode(errors="replace"), self._token).encode()
 
     def _refusal(self, status: int, content: bytes) -> RankError:
         try:

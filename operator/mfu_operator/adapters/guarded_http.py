@@ -2,6 +2,7 @@
 size whatever the server sends."""
 
 import ssl
+from base64 import b64decode
 from collections.abc import Mapping
 
 import httpx
@@ -58,6 +59,20 @@ def content(response: httpx.Response, largest: int) -> bytes:
 
 
 _SECRET = ("authorization", "private-token")
+
+
+def secrets_in(headers: Mapping[str, str]) -> tuple[str, ...]:
+    """What must not stand in the words of whoever is sent these headers: tokens, and passwords of pairs."""
+    found = [value.rpartition(" ")[2] for name, value in headers.items() if name.lower() in _SECRET]
+    return (*found, *(each for token in found for each in _passwords(token)))
+
+
+def _passwords(pair: str) -> tuple[str, ...]:
+    try:
+        password = b64decode(pair, validate=True).decode().partition(":")[2]
+    except ValueError:
+        return ()
+    return (password,) if password else ()
 
 
 def _transport(

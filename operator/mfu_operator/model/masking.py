@@ -5,8 +5,10 @@ the document it stands in; numbers, references and everything else stay, because
 """
 
 import re
-from collections.abc import Iterator
+from base64 import b64decode
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
+from urllib.parse import quote
 
 MASK = "***"
 
@@ -68,6 +70,7 @@ _KNOWN = re.compile(
 )
 _LONG = re.compile(r"(?<![A-Za-z0-9_+=-])[A-Za-z0-9_+=-]{28,}(?![A-Za-z0-9_+=-])")
 _PADDED = re.compile(r"(?<![A-Za-z0-9+/=])[A-Za-z0-9+/]{22,}={1,2}(?![\w=])")
+_BASE64 = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{4,}(?![A-Za-z0-9+/])")
 _FEWEST_TURNS = 0.4
 """Of neighbours in a random text, 62 in 100 are of two classes (capital, small, digit); of CamelCase, a third."""
 
@@ -94,6 +97,22 @@ def masked(text: str) -> str:
     text = _BEARER.sub(rf"\1{MASK}", text)
     text = _KNOWN.sub(MASK, text)
     return _PADDED.sub(_random, _LONG.sub(_random, text))
+
+
+def without(text: str, *secrets: str | None) -> str:
+    """The text of somebody who was sent these secrets, with `***` in place of each: as it is, as a URL has it, and in
+    base64, alone or after a user's name. To be done before the text is cut."""
+    for secret in sorted({each.strip() for each in secrets if each and each.strip()}, key=len, reverse=True):
+        text = text.replace(secret, MASK).replace(quote(secret, safe=""), MASK)
+    return _BASE64.sub(lambda found: MASK if _holds(found[0], secrets) else found[0], text)
+
+
+def _holds(encoded: str, secrets: Iterable[str | None]) -> bool:
+    try:
+        decoded = b64decode(encoded + "=" * (-len(encoded) % 4), validate=True)
+    except ValueError:
+        return False
+    return any(each and each.strip().encode() in decoded for each in secrets)
 
 
 def is_secret_key(key: str) -> bool:

@@ -11,8 +11,9 @@ import httpx
 
 from mfu_operator.adapters.egress import ANYWHERE, Egress
 from mfu_operator.adapters.forges.limits import Limits, is_limited
-from mfu_operator.adapters.guarded_http import AnswerTooLarge, client, content
+from mfu_operator.adapters.guarded_http import AnswerTooLarge, client, content, secrets_in
 from mfu_operator.errors import Retry, Stall
+from mfu_operator.model.masking import without
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
@@ -28,6 +29,9 @@ LARGEST_ANSWER = 16 * 2**20
 
 _MOST_SAID = 200
 """Characters of a forge's own words, in a condition's message."""
+
+_MOST_READ = 16_384
+"""Of those in which is looked for what the forge was sent."""
 
 PAGES = 20
 """Pages of a list that are read at most."""
@@ -149,7 +153,7 @@ class Api:
             raise Retry(
                 "ForgeUnreachable", f"{self._name} at {self._base} does not answer: {type(error).__name__}."
             ) from None
-        self._web.limits.note(self._base, self._headers, response, _said(body))
+        self._web.limits.note(self._base, self._headers, response, self._said(body))
         return self._read(method, path, response, body)
 
     def _read(self, method: str, path: str, response: httpx.Response, body: bytes) -> Any:
@@ -161,7 +165,7 @@ class Api:
                 return loads(body)
             except ValueError:
                 raise self._unreachable(response, "an answer that is not JSON: is the address a forge's?") from None
-        self._raise(method, path, response, _said(body))
+        self._raise(method, path, response, self._said(body))
         raise AssertionError("unreachable")
 
     def _raise(self, method: str, path: str, response: httpx.Response, said: str) -> None:
@@ -177,7 +181,7 @@ class Api:
         if method != "GET" and status in (400, 405, 409, 412, 422):
             raise Refused(self._name, status, said)
         if 300 <= status < 400:
-            location = response.headers.get("location", "?").partition("?")[0][:_MOST_SAID]
+            location = self._own(response.headers.get("location", "?").partition("?")[0])[:_MOST_SAID]
             raise Stall(
                 "ForgeRefused",
                 f"{self._name} has moved {path} to {location}: set spec.remediation.repository to the new address.",
@@ -185,6 +189,20 @@ class Api:
         if status < 500 and status != 409:
             raise Stall("ForgeRefused", f"{self._name} refused {path} ({status}): {said}.")
         raise self._unreachable(response, said)
+
+    def _said(self, answer: bytes) -> str:
+        """The forge's own words, on one line and without what it was sent; whatever else answers there is not repeated,
+        for the status is a tenant's."""
+        try:
+            body = loads(answer)
+        except ValueError:
+            return "an answer that is not JSON"
+        parts = [body.get("message"), body.get("error"), body.get("errors")] if isinstance(body, dict) else []
+        said = "; ".join(str(part) for part in parts if part)
+        return " ".join(self._own(said[:_MOST_READ]).split())[:_MOST_SAID] or "no reason given"
+
+    def _own(self, words: str) -> str:
+        return without(words, *secrets_in(self._headers))
 
     def _unreachable(self, response: httpx.Response, said: str) -> Retry:
         return Retry("ForgeUnreachable", f"{self._name} at {self._base} answered {response.status_code}: {said}.")
@@ -228,14 +246,3 @@ def _moved_within(response: httpx.Response, base: str) -> str | None:
         return None
     same = (there.scheme, there.host, there.port) == (here.scheme, here.host, here.port)
     return str(there) if same and not there.userinfo else None
-
-
-def _said(answer: bytes) -> str:
-    """The forge's own words, on one line; whatever else answers there is not repeated, for the status is a tenant's."""
-    try:
-        body = loads(answer)
-    except ValueError:
-        return "an answer that is not JSON"
-    parts = [body.get("message"), body.get("error"), body.get("errors")] if isinstance(body, dict) else []
-    said = "; ".join(str(part) for part in parts if part)
-    return " ".join(said.split())[:_MOST_SAID] or "no reason given"

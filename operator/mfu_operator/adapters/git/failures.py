@@ -5,6 +5,7 @@ import re
 
 from mfu_operator.adapters.git.protocol import Request
 from mfu_operator.errors import MfuError, Retry, Stall
+from mfu_operator.model.masking import without
 
 _DENIED = re.compile(
     r"authentication failed|could not read (?:username|password)|invalid credentials|terminal prompts disabled|"
@@ -71,5 +72,5 @@ def unreachable(said: str) -> Retry:
 
 def redacted(text: str, secret: str | None) -> str:
     """The text without the secret and without credentials in addresses."""
-    shown = text.replace(secret, "***") if secret else text
+    shown = without(text, secret)
     return re.sub(r"://[^/@\s]+@", "://***@", shown)

@@ -17,6 +17,7 @@ from mfu_operator.adapters import tls
 from mfu_operator.adapters.egress import ANYWHERE, Egress
 from mfu_operator.adapters.guarded_http import AnswerTooLarge, client, content
 from mfu_operator.errors import Retry, Stall
+from mfu_operator.model.masking import without
 from mfu_operator.model.web_address import flaw
 from mfu_operator.ports import Credentials
 
@@ -59,6 +60,9 @@ _ON_THE_QUERY = "PromQL "
 _MOST_ERROR_TEXT = 200
 """Of the server's own words, in a condition's message."""
 
+_MOST_READ = 16_384
+"""Of those in which is looked for what the server was sent."""
+
 
 class TooLarge(Retry):
     """The answer is larger than it may be: less could be asked for at once."""
@@ -96,7 +100,7 @@ class _Answer(msgspec.Struct):
         remote storage; `isPartial` of VictoriaMetrics' cluster. None where the answer is whole."""
         warnings = [each for each in self.warnings or () if not each.startswith(_ON_THE_QUERY)]
         if warnings:
-            return warnings[0][:_MOST_ERROR_TEXT]
+            return warnings[0]
         return "it calls its answer partial" if self.is_partial else None
 
     def is_too_much(self) -> bool:
@@ -146,6 +150,7 @@ class PrometheusApi:
         self._clock = clock
         self._deadline_s = deadline_s
         self._largest = largest
+        self._secret = credentials.password if credentials else None
         headers = dict.fromkeys(_TENANT_HEADERS, tenant) if tenant else {}
         auth = None
         if credentials and credentials.password and credentials.username:
@@ -198,17 +203,22 @@ class PrometheusApi:
             raise _rejected(f"{told}: let it, or the proxy before it, take longer requests")
         answer = self._decoded(response, body)
         if answer.is_too_much():
-            raise _rejected(f"{self.address} answered {answer.error[:_MOST_ERROR_TEXT]}: let it load more")
+            raise _rejected(f"{self.address} answered {self._words(answer.error)}: let it load more")
         if response.status_code in (400, 422) and answer.error_type != _EVALUATION_FAILED:
-            told = f"{self.address} rejected a query: {answer.error[:_MOST_ERROR_TEXT]}"
+            told = f"{self.address} rejected a query: {self._words(answer.error)}"
             raise _rejected(f"{told}: check metrics.names")
         if response.status_code != httpx.codes.OK or answer.status != "success" or answer.data is None:
             raise Retry(
                 "PrometheusUnavailable",
-                f"{self.address} answered {response.status_code}: {answer.error[:_MOST_ERROR_TEXT]}",
+                f"{self.address} answered {response.status_code}: {self._words(answer.error)}",
             )
-        self.lacking = answer.lacking() or self.lacking
+        lacking = answer.lacking()
+        self.lacking = self.lacking if lacking is None else self._words(lacking)
         return answer.data.result
+
+    def _words(self, said: str) -> str:
+        """The server's own words, without what it was sent."""
+        return without(said[:_MOST_READ], self._secret)[:_MOST_ERROR_TEXT]
 
     def _answer_to(self, path: str, form: Mapping[str, str]) -> tuple[httpx.Response, bytes]:
         try:
