@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mfu_operator.cycle.profiling_slots import MOST_AT_ONCE, MOST_OF_FIRSTS
+from mfu_operator.cycle.profiling_slots import MOST_OF_A_NAMESPACE
 from mfu_operator.errors import MfuError, Retry
 from mfu_operator.model.baseline import ProfilingMode
 from mfu_operator.model.workload import JobPhase
@@ -33,8 +33,8 @@ def test_a_cluster_that_cannot_be_asked_for_the_job_is_told_and_does_not_end_the
 def test_a_loss_is_profiled_though_every_place_for_healthy_jobs_is_taken(stage: Stage) -> None:
     stage.settle()
     stage.slow_down()
-    for number in range(MOST_AT_ONCE + MOST_OF_FIRSTS):
-        stage.adapters.slots.admit(f"team-{number}/job", stage.now_s)
+    for number in range(MOST_OF_A_NAMESPACE):
+        stage.adapters.slots.admit(f"{stage.identity.namespace}/job-{number}", stage.now_s)
     stage.ticks(2)
     assert stage.job == f"mfu-{stage.incident.id}-a1"
     assert stage.condition("ProfilingFailed") is None
