@@ -5,6 +5,7 @@ Prometheus run as programs of this machine beside it.
 """
 
 import os
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -31,6 +32,8 @@ STORE_NAMESPACE = "object-store"
 STORE_PORT = 18090
 SECRET = "gitea"
 """Holds the bot's token, in the namespace of each story."""
+METRICS_SECRET, METRICS_TOKEN = "metrics-reader", secrets.token_urlsafe(24)
+"""Sent to Prometheus, which asks nobody for it: what is held back must be seen to be held back."""
 BASELINES = "trainingbaselines.mfu-operator.io"
 SCRAPE_INTERVAL_S = 2
 
@@ -178,7 +181,13 @@ def install_operator(environment: Environment, namespaces: Sequence[str], **valu
         *(
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": OURS}}
             for name in (*namespaces, OPERATOR_NAMESPACE)
-        )
+        ),
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": METRICS_SECRET, "namespace": OPERATOR_NAMESPACE},
+            "stringData": {"token": METRICS_TOKEN},
+        },
     )
     operator, profiler = environment.images["mfu-operator"], environment.images["mfu-profiler"]
     environment.helm.upgrade_install(
@@ -188,7 +197,7 @@ def install_operator(environment: Environment, namespaces: Sequence[str], **valu
         {
             "image": _image_values(operator),
             "profilerImage": _image_values(profiler),
-            "prometheus": {"address": environment.prometheus.url},
+            "prometheus": {"address": environment.prometheus.url, "secretName": METRICS_SECRET},
             "interval": {"sweep": INTERVAL_S, "reconcile": INTERVAL_S},
             "secrets": {name: [SECRET] for name in namespaces},
             "egress": {"laboratory": True},

@@ -10,6 +10,8 @@ from string import Template
 from typing import Any
 
 import yaml
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from mfu_operator.api.group import CREDENTIALS_LABEL
 from tests.cluster.gitea import BOT, OWNER
@@ -24,6 +26,9 @@ MANIFEST = "gpt-small/job.yaml"
 
 SYNC_PATIENCE_S = 300.0
 """Argo CD takes seconds, on a machine that has time for it."""
+
+SIGNING_KEY = Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()).decode()
+"""What the operator signs its commits with."""
 
 
 @dataclass(frozen=True)
@@ -239,7 +244,12 @@ class Scenario:
             "apiVersion": "v1",
             "kind": "Secret",
             "metadata": {"name": SECRET, "namespace": self.namespace, "labels": {CREDENTIALS_LABEL: "true"}},
-            "stringData": {"username": BOT, "token": token, "address": self.environment.gitea.url},
+            "stringData": {
+                "username": BOT,
+                "token": token,
+                "address": self.environment.gitea.url,
+                "sshSigningKey": SIGNING_KEY,
+            },
         }
 
 
