@@ -116,12 +116,12 @@ class RepositoryDouble:
 
     def preview(self, source: Source, proposal: Proposal, credentials: Credentials | None) -> str:
         self._fail()
-        return "".join(self._diff(path, text) for path, text in self._undone(proposal.revert_sha or "").items())
+        return "".join(self._diff(path, text) for path, text in self._changed(proposal).items())
 
     def ensure_branch(self, source: Source, proposal: Proposal, credentials: Credentials | None) -> str:
         self._fail()
         if proposal.branch not in self.branches:
-            undone = self._undone(proposal.revert_sha or "")
+            undone = self._changed(proposal)
             self.branches[proposal.branch] = hashlib.sha1(f"{self.line[-1].sha}{undone}".encode()).hexdigest()
             self._made[proposal.branch] = (proposal.revert_sha, proposal.edits, proposal.commit_message)
         made = (proposal.revert_sha, proposal.edits, proposal.commit_message)
@@ -140,6 +140,11 @@ class RepositoryDouble:
         for commit in self.line[: index + 1]:
             found |= {change.path: change.after for change in commit.changes}
         return tuple(FileChange(path, None, text) for path, text in found.items())
+
+    def _changed(self, proposal: Proposal) -> dict[str, str | None]:
+        if proposal.revert_sha is None:
+            return {edit.path: edit.after for edit in proposal.edits}
+        return self._undone(proposal.revert_sha)
 
     def _undone(self, sha: str) -> dict[str, str | None]:
         commit = self.line[self._index(sha)]

@@ -1,6 +1,7 @@
 """Image references: name, tag, digest."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
@@ -30,3 +31,11 @@ def parse(reference: str) -> Image:
     folder, slash, last = rest.rpartition("/")
     name, _, tag = last.partition(":")
     return Image(f"{folder}{slash}{name}", tag or None, digest if _DIGEST.fullmatch(digest) else None)
+
+
+def rebuilt(before: Sequence[str], after: Sequence[str]) -> bool:
+    """Whether an image of one name ran as one digest before (`name@sha256:…`) and as another one after."""
+    then, now = (
+        {(each.full_name, each.digest) for each in map(parse, side) if each.digest} for side in (before, after)
+    )
+    return any(name in {other for other, _ in then} and (name, digest) not in then for name, digest in now)

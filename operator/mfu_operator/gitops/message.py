@@ -7,8 +7,10 @@ check and how to say no. What explains it further follows.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from difflib import ndiff
+from hashlib import sha256
 
 from mfu_operator.gitops.markdown import code, escape, plain
 from mfu_operator.gitops.telling import details
@@ -18,7 +20,8 @@ from mfu_operator.gitops.telling.links import brought_by, commit_link, kind_of, 
 from mfu_operator.gitops.telling.story import CHANGES_SHOWN, Cost, Story, listed, moved, short, token
 from mfu_operator.gitops.values import signal_name, value
 from mfu_operator.model.baseline import Signal
-from mfu_operator.model.proposal import ProposalKind
+from mfu_operator.model.commit import Suspect
+from mfu_operator.model.proposal import Edit, ProposalKind
 
 __all__ = ["Cost", "Story", "account_table", "body", "commit_message", "marker", "picture_command", "title", "trailers"]
 
@@ -41,22 +44,32 @@ def title(story: Story) -> str:
 
 def commit_message(story: Story) -> str:
     """Subject, what is undone, and trailers: of the commit alone, so that every baseline makes the same branch."""
+    if story.suspect is None:
+        told = "\n".join(f"This sets back what came with no commit: {each}." for each in story.undoing.pins)
+        return _message(story, told, pin_id(story.undoing.edits))
     commit = story.suspect.commit
     undone = {
         ProposalKind.REVERT: f"This reverts commit {commit.sha}.",
         ProposalKind.MINIMAL_REVERT: f"This takes back the keys of commit {commit.sha} that made the step slower.",
     }.get(story.undoing.kind, f"This pins what ran before commit {commit.sha}.")
-    return "\n".join(
-        [
-            _undoes(story),
-            "",
-            undone,
-            "",
-            f"{SUSPECT_TRAILER}: {commit.sha}",
-            f"{INSTALLATION_TRAILER}: {token(story.installation)}",
-            "",
-        ]
-    )
+    return _message(story, undone, commit.sha)
+
+
+def _message(story: Story, undone: str, suspect: str) -> str:
+    trailing = [f"{SUSPECT_TRAILER}: {suspect}", f"{INSTALLATION_TRAILER}: {token(story.installation)}", ""]
+    return "\n".join([_undoes(story), "", undone, "", *trailing])
+
+
+def pin_id(edits: Sequence[Edit]) -> str:
+    """What stands for the commit where there is none: the same for the same lines, 40 digits after `outside-`."""
+    facts = "\0".join(fact for edit in edits for fact in (edit.path, *changed_lines(edit)))
+    return f"outside-{sha256(facts.encode()).hexdigest()[:40]}"
+
+
+def changed_lines(edit: Edit) -> list[str]:
+    """The lines of an edit that go and come."""
+    told = ndiff((edit.before or "").splitlines(), (edit.after or "").splitlines())
+    return [line for line in told if line[:2] in ("- ", "+ ")]
 
 
 def trailers(commit_text: str) -> Mapping[str, str]:
@@ -107,6 +120,8 @@ def marker(incident_id: str, subject: str) -> str:
 
 
 def _undoes(story: Story) -> str:
+    if story.suspect is None:
+        return f"{_ALONE.get(story.undoing.kind, 'Pin the last good image')}"
     commit = story.suspect.commit
     return f"{_VERBS[story.undoing.kind]} {commit.sha[:7]} ({plain(commit.subject, 40)})"
 
@@ -119,6 +134,7 @@ _VERBS = {
     ProposalKind.PIN_CHART: "Pin the last good chart before",
     ProposalKind.PIN_PARAMETER: "Pin the last good parameter before",
 }
+_ALONE = {ProposalKind.PIN_CHART: "Pin the last good chart", ProposalKind.PIN_PARAMETER: "Pin the last good parameters"}
 _MEASURED = {
     Signal.MFU: "MFU (model FLOPs utilisation, the share of the devices' peak that training uses) fell",
     Signal.STEP_TIME: "the time of one step rose",
@@ -144,8 +160,18 @@ def _summary(story: Story) -> str:
     changes = f" It changes\n\n{files}" if files else ""
     return (
         f"{slower}: {measured} from {before} to {now}.{_cost(story.cost)}\n\n"
-        f"Commit {_commit(story)} made it slow. This pull request {did}.{changes}\n\n"
+        f"{_culprit(story, did)}{changes}\n\n"
         "It was opened by mfu-operator, which watches how fast training runs; nothing is merged automatically."
+    )
+
+
+def _culprit(story: Story, did: str) -> str:
+    if story.suspect is not None:
+        return f"Commit {_commit(story, story.suspect)} made it slow. This pull request {did}."
+    return (
+        "This came with no commit:\n\n"
+        + "\n".join(listed(story.undoing.pins))
+        + "\n\nThis pull request pins what ran while it was fast."
     )
 
 
@@ -158,9 +184,9 @@ def _cost(cost: Cost | None) -> str:
     )
 
 
-def _commit(story: Story) -> str:
+def _commit(story: Story, suspect: Suspect) -> str:
     """The commit with its link, subject, author, and the pull request that brought it."""
-    commit, kind = story.suspect.commit, kind_of(story.source.repository, story.forge)
+    commit, kind = suspect.commit, kind_of(story.source.repository, story.forge)
     where = page(story.source.repository, story.forge_address)
     link = commit_link(where, kind, commit.sha)
     name = code(commit.sha[:12])
@@ -190,11 +216,13 @@ def _pictures(story: Story) -> str:
 
 def _suspect(story: Story) -> str:
     suspect = story.suspect
-    lines = ["### Why this commit", ""]
+    lines = ["### Why this commit" if suspect else "### Why this", ""]
     diagnosis = story.incident.diagnosis
     if diagnosis is not None and diagnosis.bottleneck is not None:
         lines += [f"The slow step was recorded: {escape(short(diagnosis.evidence[0]))}." if diagnosis.evidence else "",
                   ""]  # fmt: skip
+    if suspect is None:
+        return "\n".join([*lines, escape(story.ranking.because)])
     lines += ["Of what the workload gets, the commit changed", "", *listed(suspect.changed)]
     if suspect.text:
         lines += ["", "by these keys of the repository", "", *listed(suspect.text)]
@@ -208,11 +236,11 @@ def _among(count: int) -> str:
 
 
 def _check(story: Story) -> str:
-    author = code(short(story.suspect.commit.author))
+    asked = f"Ask {code(short(story.suspect.commit.author))}. " if story.suspect else ""
     lines = [
         "### What to check before merging",
         "",
-        f"- Was the change meant, at this price? Ask {author}. If it was, close this pull request.",
+        f"- Was the change meant, at this price? {asked}If it was, close this pull request.",
         "- Does the diff take back what is named above, and nothing that you need?",
     ]
     if story.undoing.also:

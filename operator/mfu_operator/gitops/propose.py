@@ -1,6 +1,5 @@
 """From an incident with a suspect to the proposal that undoes it."""
 
-import difflib
 import re
 from hashlib import sha256
 
@@ -45,15 +44,10 @@ def branch(
         kind: the proposal's kind.
         edits: those of the proposal.
     """
-    lines = [line for edit in edits for line in (edit.path, *_changed_lines(edit))]
+    lines = [line for edit in edits for line in (edit.path, *message.changed_lines(edit))]
     facts = (_place(repository), base, suspect_sha, installation, *lines)
     digest = sha256("\0".join(facts).encode()).hexdigest()[:_DIGEST_HEAD]
     return f"{BRANCH_PREFIX}{_VERBS.get(kind, 'pin')}-{suspect_sha[:_SHA_HEAD]}-{digest}"
-
-
-def _changed_lines(edit: Edit) -> list[str]:
-    told = difflib.ndiff((edit.before or "").splitlines(), (edit.after or "").splitlines())
-    return [line for line in told if line[:2] in ("- ", "+ ")]
 
 
 def _place(repository: str) -> str:
@@ -66,7 +60,7 @@ def _place(repository: str) -> str:
 
 def propose(
     incident: Incident,
-    suspect: Suspect,
+    suspect: Suspect | None,
     findings: Findings,
     source: Source,
     *,
@@ -78,11 +72,11 @@ def propose(
     forge: ForgeKind | None = None,
     forge_address: str | None = None,
 ) -> Proposal:
-    """The proposal that undoes the chosen commit as it was rendered.
+    """The proposal that undoes the chosen commit, or what came with none, as it was rendered.
 
     Args:
         incident: its diagnosis, profile and values are told in the description.
-        suspect: the chosen commit.
+        suspect: the chosen commit; None where what is undone came with no commit.
         findings: with what undoes it.
         source: the branch to merge into.
         subject: the baseline's namespace and name ("training/gpt-small").
@@ -98,7 +92,7 @@ def propose(
     """
     undoing = findings.undoing
     if undoing is None:
-        raise AskPerson(*(findings.declined or ("RevertConflict", f"{suspect.commit.sha[:12]} cannot be undone.")))
+        raise AskPerson(*(findings.declined or ("RevertConflict", "the commit cannot be undone.")))
     story = message.Story(
         undoing,
         incident,
@@ -114,7 +108,7 @@ def propose(
         forge_address,
     )
     revert = undoing.kind is ProposalKind.REVERT
-    sha = suspect.commit.sha
+    sha = suspect.commit.sha if suspect is not None else message.pin_id(undoing.edits)
     return Proposal(
         kind=undoing.kind,
         branch=branch(source.repository, source.branch, sha, installation, undoing.kind, undoing.edits),

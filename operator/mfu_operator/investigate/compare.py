@@ -183,7 +183,11 @@ def _digests(
 
 
 def _images(side: Delivered | None) -> set[str]:
-    return {str(leaf.value) for leaf in side.leaves.values() if leaf.name == "image"} if side else set()
+    """The images of containers that train."""
+    if side is None:
+        return set()
+    return {str(leaf.value) for leaf in side.leaves.values()
+            if leaf.name == "image" and side.containers.get(leaf.container) is not False}  # fmt: skip
 
 
 def _history(comparison: Comparison) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mfu_operator.adapters.git.store import Store
+from mfu_operator.gitops.images import parse
 from mfu_operator.gitops.rendered.difference import Difference, differences
 from mfu_operator.gitops.rendered.workload import Delivered
 from mfu_operator.gitops.sources.tree import NotRenderable
@@ -63,7 +64,13 @@ class Desk:
 
     def rest(self, delivered: Delivered) -> tuple[Difference, ...]:
         """What differs from the known good."""
-        return differences(self.good, delivered)
+        found = differences(self.good, delivered)
+        return tuple(each for each in found if not self._same_image(each))
+
+    def _same_image(self, each: Difference) -> bool:
+        """Whether an image is another reference to the digest that ran at good."""
+        pinned = parse(str(each.new)).digest if each.name == "image" and each.is_there and each.was_there else None
+        return pinned is not None and pinned == self.comparison.request.good_digest(str(each.old))
 
     def tried(self, kind: str, files: Files, guilty: Sequence[Place]) -> Candidate | None:
         """A candidate from changed files; None where it changes nothing or cannot be rendered."""
@@ -75,7 +82,7 @@ class Desk:
             return None
         after = (*self.trees[: self.number], store.tree(tree), *self.trees[self.number + 1 :])
         try:
-            rest = differences(self.good, self.comparison.delivered(after))
+            rest = self.rest(self.comparison.delivered(after))
             others = also_changed(self.comparison, self.number, self.trees, after)
         except NotRenderable:
             return None
@@ -117,6 +124,8 @@ class Offer:
     candidate: Candidate
     conflicts: tuple[str, ...] = ()
     remark: str = ""
+    pins: tuple[str, ...] = ()
+    """What it sets back that came with no commit, as sentences."""
 
 
 def desk(comparison: Comparison, number: int, good: Delivered) -> Desk:

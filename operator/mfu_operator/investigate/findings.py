@@ -86,7 +86,7 @@ def _findings(found: Investigated) -> Findings:
 
 
 def _offer(found: Investigated) -> tuple[Undoing | None, tuple[str, str] | None]:
-    if found.blame.chosen is None or found.offer is None:
+    if found.offer is None:
         return None, None
     if isinstance(found.offer, AskPerson):
         return None, (found.offer.reason, found.offer.message)

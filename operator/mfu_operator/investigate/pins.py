@@ -10,7 +10,7 @@ from mfu_operator.gitops.blame.model import Blame, Window
 from mfu_operator.gitops.images import parse
 from mfu_operator.gitops.pin import pin, pin_chart, pin_tag
 from mfu_operator.gitops.rendered.difference import Difference
-from mfu_operator.gitops.sources.plan import Part
+from mfu_operator.gitops.sources.plan import Part, settings_changed
 from mfu_operator.gitops.sources.tree import NotRenderable
 from mfu_operator.investigate.compare import Comparison
 from mfu_operator.investigate.desk import Candidate, Desk, Files, Offer
@@ -77,13 +77,16 @@ def _shows(desk: Desk, files: Files, image: str, digest: str) -> bool:
 
 def moved(comparison: Comparison, window: Window, blame: Blame) -> Offer | None:
     """The pin of the known good digest, where an image was rebuilt under its tag and no commit is suspected."""
-    if not window.moved or window.good is None or any(each.verdict == "suspected" for each in blame.suspects):
+    if not blame.rebuilt or window.good is None:
         return None
     main = next(index for index, each in enumerate(comparison.opened) if each.main)
     desk = desk_of(comparison, main, window.good)
-    wanted = {parse(each.reference).name: each.good for each in window.moved}
+    wanted = {parse(each.reference).name: each.good for each in blame.rebuilt}
     candidate = _with_digests(desk, wanted)
-    return Offer(desk, candidate) if candidate is not None else None
+    pins = tuple(
+        f"{each.reference} ran as {each.good} while it was fast, and as {each.bad} since" for each in blame.rebuilt
+    )
+    return Offer(desk, candidate, pins=pins) if candidate is not None else None
 
 
 def outside(comparison: Comparison, window: Window, blame: Blame) -> Offer | AskPerson | None:
@@ -122,7 +125,8 @@ def _chart(desk: Desk, number: int, chart: Opened, blame: Blame) -> Offer | AskP
             continue
         candidate = there.tried("PinChart", {path: new.encode()}, places)
         if candidate is not None and candidate.restored:
-            return Offer(desk, candidate)
+            pins = (f"chart {name} was {chart.good} while it was fast, and is {chart.bad} since",)
+            return Offer(desk, candidate, pins=pins)
     return AskPerson(
         "NothingToPin",
         f"The application asks for chart {name} {chart.source.target} outside {desk.one.name}: set its targetRevision "
@@ -154,7 +158,8 @@ def _parameters(desk: Desk, blame: Blame) -> Offer | None:
         if candidate is not None and candidate.restored:
             listed = ", ".join(f"{name} {value}" for name, value in changed.items())
             remark = f"{path} sets {listed} for Application {now.name} alone, whatever the Application itself says."
-            return Offer(desk, candidate, remark=remark)
+            pins = settings_changed((was,), (now,))
+            return Offer(desk, candidate, remark=remark, pins=pins)
     return None
 
 

@@ -53,6 +53,7 @@ def undoing(offer: Offer) -> Undoing:
         remaining=tuple(str(each) for each in candidate.remaining[:MOST]),
         also=tuple(also[:MOST]),
         remark=offer.remark,
+        pins=offer.pins,
     )
 
 

@@ -43,6 +43,7 @@ class Undoing:
         remaining: what still differs from the known good afterwards, as sentences.
         also: what of other workloads it changes, as sentences.
         remark: what a person has to know besides.
+        pins: what is set back that came with no commit, as sentences; none where a commit is undone.
     """
 
     kind: ProposalKind
@@ -51,6 +52,7 @@ class Undoing:
     remaining: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
     remark: str = ""
+    pins: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +61,8 @@ class Findings:
 
     Attributes:
         ranking: the window's commits, and the one that stands out.
-        undoing: what undoes it; None where nothing does, or no commit is chosen.
-        declined: (reason, message) why a chosen commit is not undone.
+        undoing: what undoes it, or sets back what came with no commit; None where nothing does.
+        declined: (reason, message) why nothing is proposed.
         not_rendered: why nothing could be compared; "" where it was.
     """
 

@@ -108,12 +108,14 @@ def _launched(world: World, effect: EnsureJob) -> Conclusion:
 def _suspected(world: World, question: Question, findings: Findings) -> Conclusion:
     incident = replace(opened(world), good_revision=question.good, bad_revision=question.bad)
     ranking, chosen = findings.ranking, findings.ranking.chosen
-    if chosen is None:
+    if chosen is None and findings.undoing is None:
         because = _no_suspect(findings, question.exonerated)
         blocked = (because.reason, because.message)
         return Conclusion(
             replace(world.status, incident=replace(incident, blocked=blocked)), (Event("Warning", *blocked),)
         )
+    if chosen is None:
+        return _to_propose(world, question, findings, replace(incident, suspect=None), ())
     fact = SuspectFact(
         sha=chosen.commit.sha,
         subject=chosen.commit.subject,
@@ -132,11 +134,18 @@ def _suspected(world: World, question: Question, findings: Findings) -> Conclusi
     if refused is not None:
         status = replace(world.status, incident=replace(found, blocked=refused))
         return Conclusion(status, (*events, Event("Warning", *refused)))
+    return _to_propose(world, question, findings, found, events)
+
+
+def _to_propose(
+    world: World, question: Question, findings: Findings, found: Incident, events: tuple[Event, ...]
+) -> Conclusion:
+    """The proposal for what was found: for the chosen commit, or for what came with none."""
     healthy = world.status.healthy_profile
     try:
         proposal = propose(
             found,
-            chosen,
+            findings.ranking.chosen,
             findings,
             question.source,
             subject=f"{world.identity.namespace}/{world.identity.name}",
@@ -159,7 +168,7 @@ def _suspected(world: World, question: Question, findings: Findings) -> Conclusi
 
 
 def _no_suspect(findings: Findings, exonerated: tuple[str, ...]) -> AskPerson:
-    because = findings.ranking.because
+    because = " ".join(filter(None, [findings.ranking.because, findings.declined[1] if findings.declined else ""]))
     if exonerated:
         names = ", ".join(sha[:12] for sha in exonerated)
         because = f"{because} ({names} did not do it: reverted, and the loss remained)"

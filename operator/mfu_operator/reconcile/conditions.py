@@ -211,11 +211,14 @@ def _recovery_failed(world: World, incident: Incident | None) -> Condition | Non
             "it replaces the job"
         )
         return Condition("RecoveryFailed", "True", "NotRolledOut", told)
-    suspect = incident.suspect.sha[:12] if incident.suspect else "the suspect"
-    told = (
-        f"{minutes:.0f} min after the merge the loss remains; {suspect} is exonerated once the pods that run the merge "
-        f"have been slow for {RECOVERY_HORIZONS:.0f} times spec.detection.recover"
-    )
+    told = f"{minutes:.0f} min after the merge the loss remains"
+    if incident.suspect is not None:
+        told += (
+            f"; {incident.suspect.sha[:12]} is exonerated once the pods that run the merge have been slow for "
+            f"{RECOVERY_HORIZONS:.0f} times spec.detection.recover"
+        )
+    elif proposal.url is not None:
+        told += f": what {proposal.url} pins did not do it; take it back if you want the newer one"
     return Condition("RecoveryFailed", "True", "NotRecovered", told)
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from mfu_operator.api.status import HISTORY
 from mfu_operator.detect.hardware import NODES_CHANGED
 from mfu_operator.errors import AskPerson, Wait
+from mfu_operator.gitops.images import rebuilt
 from mfu_operator.gitops.window import window
 from mfu_operator.model.baseline import BaselineSpec, ProfilingMode, RemediationMode
 from mfu_operator.model.commit import Source
@@ -209,8 +210,25 @@ def propose(world: World) -> Step | None:
             "no revision is known under which readings held the baseline; find the commit by hand",
         )
         return _with(world, replace(incident, blocked=blocked), Event("Warning", *blocked))
-    good, bad = window(world.source, world.status.known_good, incident.onset_at)
+    good, bad = _window(world, world.source, world.status.known_good)
     return Investigate(_question(world, world.source, world.status.known_good, good, bad))
+
+
+def _window(world: World, source: Source, known_good: KnownGood) -> tuple[str, str]:
+    """The revisions between which the loss began: one and the same where an image alone was rebuilt.
+
+    Raises:
+        AskPerson(NoRevisionChanged): no revision and no image is known to have changed.
+        AskPerson(KnownGoodUnknown): no revision is known that held the baseline.
+        Wait(NothingDeployed): the delivery tells of no deployment.
+    """
+    try:
+        return window(source, known_good, opened(world).onset_at)
+    except AskPerson as error:
+        run = tuple(image for pod in (world.workload.pods if world.workload else ()) for image in pod.images)
+        if error.reason != "NoRevisionChanged" or known_good.revision is None or not rebuilt(known_good.images, run):
+            raise
+        return known_good.revision, known_good.revision
 
 
 def _question(world: World, source: Source, known_good: KnownGood, good: str, bad: str) -> Question:

@@ -88,6 +88,9 @@ def single_variable(world: World, incident: Incident) -> str | None:
         changed = f" ({'; '.join(suspect.changed)})" if suspect.changed else ""
         undone = f"commit {suspect.sha[:12]} undone by {(proposal.merge_sha or proposal.branch)[:12]}{changed}"
         return undone + _beside(world, incident.bad_revision, proposal.merge_sha, now)
+    if proposal is not None and suspect is None and proposal.state is PullRequestState.MERGED:
+        did = f"{proposal.title.partition(':')[0]}, merged as {(proposal.merge_sha or proposal.branch)[:12]}"
+        return did + _beside(world, incident.bad_revision, proposal.merge_sha, now)
     if incident.bad_revision is None or now in (None, incident.bad_revision):
         return None
     return f"revision {incident.bad_revision[:12]} → {str(now)[:12]}"

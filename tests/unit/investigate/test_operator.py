@@ -196,6 +196,22 @@ def test_a_tag_is_pinned_to_the_digest_that_ran(story: Story) -> None:
     assert chosen(story, same) is None
 
 
+def test_a_tag_that_was_rebuilt_is_pinned_on_the_branch_with_no_commit(story: Story) -> None:
+    story.commit("Good", {"gpt/job.yaml": job(), "gpt/config.yaml": config_map(TRAIN)})
+    findings = found(story, cause="PrecisionLost", good_images=(f"registry.example/gpt@{OLD}",),
+                     bad_images=(f"registry.example/gpt@{NEW}",))  # fmt: skip
+    undoing = findings.undoing
+    assert findings.ranking.chosen is None and undoing is not None
+    assert (undoing.kind, undoing.remaining, undoing.also) == (ProposalKind.PIN_DIGEST, (), ())
+    assert undoing.pins == (f"registry.example/gpt:v1 ran as {OLD} while it was fast, and as {NEW} since",)
+    proposal = Proposal(undoing.kind, "mfu-operator/pin-1", "main", "t", "b", "Pin\n", base_sha=undoing.base,
+                        edits=undoing.edits)  # fmt: skip
+    source = Source(story.upstream.bare.as_uri(), "main", "gpt", (), None)
+    pushed = GitRepository(transports=("file",)).ensure_branch(source, proposal, None)
+    shown = story.upstream.git("show", f"{pushed}:gpt/job.yaml", folder=story.upstream.bare)
+    assert f"image: registry.example/gpt@{OLD}" in shown
+
+
 def test_after_a_commit_that_did_not_do_it_the_next_one_is_considered_and_none_is_said_to_lie_outside(
     story: Story,
 ) -> None:

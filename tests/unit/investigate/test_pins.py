@@ -118,3 +118,34 @@ def test_a_tag_that_is_followed_is_told_where_the_branch_is_mended_already(tmp_p
     assert told.chosen == "Workers"
     assert told.json["proposal"] is None
     assert "The application follows v1.3: let it follow what came after." in told.because
+
+
+def test_a_rebuilt_image_is_not_pinned_for_a_cause_that_no_image_brings_about(tmp_path: Path) -> None:
+    story = Story(tmp_path / "models")
+    story.commit("Good", {"gpt/job.yaml": job(), "gpt/config.yaml": config_map(TRAIN)})
+    story.commit("Docs", {"README.md": "x\n"})
+    options = ("--path", "gpt", *ran("registry.example/gpt:v1"))
+    assert story.ask("SlowStorage", *options).json["proposal"] is None
+    assert story.ask("Straggler", *options).json["proposal"] is None
+    assert story.ask("PrecisionLost", *options).json["proposal"]["kind"] == "PinDigest"
+
+
+def test_a_rebuilt_image_of_a_sidecar_is_not_held_responsible(tmp_path: Path) -> None:
+    story = Story(tmp_path / "models")
+    beside = "      containers:\n        - {name: proxy, image: registry.example/proxy:v1}\n"
+    story.commit(
+        "Good", {"gpt/job.yaml": job().replace("      containers:\n", beside), "gpt/config.yaml": config_map(TRAIN)}
+    )
+    story.commit("Docs", {"README.md": "x\n"})
+    told = story.ask("PrecisionLost", "--path", "gpt", *ran("registry.example/proxy:v1"))
+    assert (told.chosen, told.json["proposal"]) == (None, None)
+    assert "proxy" not in told.because
+
+
+def test_one_revision_on_both_sides_is_compared_by_what_ran(tmp_path: Path) -> None:
+    story = Story(tmp_path / "models")
+    story.commit("Good", {"gpt/job.yaml": job(), "gpt/config.yaml": config_map(TRAIN)})
+    told = story.ask("PrecisionLost", "--path", "gpt", *ran("registry.example/gpt:v1"))
+    assert told.json["window"]["commits"] == 0
+    assert told.json["proposal"]["kind"] == "PinDigest"
+    assert "no commit of the window can have brought about PrecisionLost" in told.because

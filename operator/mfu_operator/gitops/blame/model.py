@@ -92,4 +92,6 @@ class Blame:
     because: str
     outside: tuple[Difference, ...] = ()
     """What can have brought the cause about and no commit of the window changed, where nothing is chosen for it."""
+    rebuilt: tuple[Moved, ...] = ()
+    """Images that were rebuilt under their tag, where that alone can have brought the cause about."""
     scores: Mapping[str, float] = field(default_factory=dict)

@@ -48,7 +48,9 @@ def judge(window: Window, workload: str, cause: str | None, exonerated: Collecti
     )
     chosen, because = _conclude(judged, window, workload, cause, standing)
     outside = () if chosen else tuple(each for _, each in _unchanged(window, cause, standing))
-    return Blame(judged, chosen, " ".join([because, *_caveats(window)]), outside)
+    alone = chosen is None and not outside and all(each.score < PLAUSIBLE for each in judged)
+    rebuilt = window.moved if alone and window.good and not window.why_not and _moved(window, cause) else ()
+    return Blame(judged, chosen, " ".join([because, *_caveats(window)]), outside, rebuilt)
 
 
 def _standing(window: Window) -> Mapping[Place, frozenset[str]]:
@@ -204,7 +206,7 @@ def _conclude(
         return None, f"{cause} lies in a machine and not in a commit: nothing is blamed."
     if cause == "Inconclusive":
         return None, "The diagnosis is inconclusive: nothing is blamed."
-    if not window.changed and not window.moved:
+    if not window.changed and not _moved(window, cause):
         return None, _nothing_changed(judged, workload, window)
     ranked = sorted(judged, key=lambda each: -each.score)
     moved = _moved(window, cause)
@@ -236,6 +238,8 @@ def _conclude(
 def _moved(window: Window, cause: str | None) -> str:
     """The images that were rebuilt under their tag, where the cause may lie in an image."""
     entries = table().causes.values()
+    if cause in table().no_commit or cause == "Inconclusive":
+        return ""
     if cause is not None and not any(entry.image for entry in entries if cause in (entry.cause, entry.bottleneck)):
         return ""
     return ", ".join(
@@ -253,7 +257,9 @@ def _nothing_changed(judged: Sequence[Judged], workload: str, window: Window) ->
             "there any more at bad, or could not be compared. No commit is blamed."
         )
     seen = ", as far as it was compared" if window.not_compared else ""
-    return f"{_none(judged)} what {workload} gets{seen}: it is the same at good and at bad."
+    images = ", ".join(each.reference for each in window.moved)
+    beside = f" Image {images} was rebuilt under its tag, which does not bring that cause about." if images else ""
+    return f"{_none(judged)} what {workload} gets{seen}: it is the same at good and at bad.{beside}"
 
 
 def _implausible(ranked: Sequence[Judged], window: Window, workload: str, what: str) -> str:

@@ -60,6 +60,8 @@ def effect(story: Story) -> str:
 def other_commits(story: Story) -> str:
     """Why it was none of the other commits of the window."""
     others = [suspect for suspect in story.ranking.suspects if suspect is not story.suspect]
+    if not others and story.suspect is None:
+        return "### Why no commit\n\nNothing was deployed between the last good reading and the onset."
     if not others:
         return "### Why no other\n\nIt is the only commit between the last good revision and the onset."
     lines = [
@@ -69,7 +71,7 @@ def other_commits(story: Story) -> str:
     ]
     if len(others) > OTHERS_SHOWN:
         lines.append(f"- and {len(others) - OTHERS_SHOWN} more")
-    return "\n".join(["### Why no other", "", *lines])
+    return "\n".join([f"### Why no {'other' if story.suspect else 'commit'}", "", *lines])
 
 
 def after_merging(story: Story) -> str:
@@ -85,7 +87,7 @@ def after_merging(story: Story) -> str:
     warnings = [
         f"> **Warning:** {escape(updater)} writes images to this path by itself and may undo this change. Pause it or "
         "let it skip the version."
-        for updater in (*source.updaters, *story.suspect.updaters)
+        for updater in (*source.updaters, *(story.suspect.updaters if story.suspect else ()))
     ]
     warnings.extend(f"> **Warning:** {escape(short(warning))}" for warning in source.warnings)
     if source.replaces_immutable is False:

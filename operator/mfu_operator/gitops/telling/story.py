@@ -32,13 +32,14 @@ class Cost:
 @dataclass(frozen=True, slots=True)
 class Story:
     """What the text of a proposal is made from. `subject` names the baseline ("training/gpt-small"), `installation` the
-    operator's cluster; `runbooks` is the address of the folder of runbooks, "" where there is none. `forge` and
-    `forge_address` are of the host where they are declared, `cost` is None where it is not known."""
+    operator's cluster; `suspect` is None where what is undone came with no commit; `runbooks` is the address of the
+    folder of runbooks, "" where there is none. `forge` and `forge_address` are of the host where they are declared,
+    `cost` is None where it is not known."""
 
     undoing: Undoing
     incident: Incident
     ranking: Ranking
-    suspect: Suspect
+    suspect: Suspect | None
     source: Source
     subject: str
     installation: str

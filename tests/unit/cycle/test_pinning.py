@@ -1,0 +1,87 @@
+"""An image that was rebuilt under its tag: found without a commit, pinned to the digest that ran while it was fast."""
+
+from dataclasses import replace
+
+from mfu_operator.model.commit import Ranking
+from mfu_operator.model.incident import Incident
+from mfu_operator.model.investigation import Findings, Question, Undoing
+from mfu_operator.model.proposal import Edit, ProposalKind, PullRequestState
+from mfu_operator.model.verdict import Verdict
+from mfu_operator.ports import Credentials
+from tests.support import worlds
+from tests.support.adapters_double import Stage
+from tests.support.repository_double import RepositoryDouble
+
+OLD, NEW = worlds.IMAGE, worlds.IMAGE.replace("a" * 64, "b" * 64)
+PINNED = Edit("apps/gpt/job.yaml", "image: registry.example/gpt:v1\n", f"image: {OLD}\n")
+SAID = f"registry.example/gpt:v1 ran as {OLD[-71:]} while it was fast, and as {NEW[-71:]} since"
+
+
+class Rebuilt(RepositoryDouble):
+    """What the Git process finds where only an image was rebuilt."""
+
+    def investigate(self, question: Question, credentials: Credentials | None) -> Findings:
+        self.asked = question
+        ranking = Ranking((), None, "No commit is blamed: image registry.example/gpt:v1 was rebuilt.")
+        return Findings(ranking, Undoing(ProposalKind.PIN_DIGEST, self.line[-1].sha, (PINNED,), pins=(SAID,)))
+
+
+def slow_by(image: str) -> tuple[Stage, Rebuilt]:
+    """A healthy run is replaced by one of the same revision that runs `image`, and is slow from then on."""
+    stage, repository = Stage(), Rebuilt()
+    repository.__dict__.update(stage.repository.__dict__)
+    stage.adapters = replace(stage.adapters, repository=repository)
+    stage.forge.branches = repository.branches
+    stage.settle()
+    stage.now_s += 600
+    place = ("Job", "team-a", "gpt-small")
+    before = stage.cluster.workloads[place]
+    stage.cluster.workloads[place] = replace(before, pods=(worlds.pod(stage.now_s + 5, images=(image,)),))
+    stage.sweep.says = worlds.regressed(onset_s=stage.now_s + 20)
+    stage.explain()
+    stage.confirm()
+    stage.ticks(2)
+    return stage, repository
+
+
+def test_a_rebuilt_image_is_pinned_although_nothing_was_deployed() -> None:
+    stage, repository = slow_by(NEW)
+    assert (repository.asked.good, repository.asked.bad) == (repository.line[-1].sha,) * 2
+    assert (repository.asked.good_images, repository.asked.bad_images) == ((OLD,), (NEW,))
+    incident = stage.incident
+    assert incident.suspect is None and incident.proposal is not None
+    assert (incident.proposal.kind, incident.proposal.state) == (ProposalKind.PIN_DIGEST, PullRequestState.OPEN)
+    pull = stage.forge.proposals[1]
+    assert pull.title.startswith("Pin the last good image: MFU")
+    assert "No commit" not in pull.title and SAID in pull.body and "### Why no commit" in pull.body
+    assert "made it slow" not in pull.body
+    assert "Mfu-Operator-Suspect: outside-" in pull.commit_message
+
+
+def test_the_same_image_on_the_same_revision_is_no_commit_and_nothing_is_asked() -> None:
+    stage, repository = slow_by(OLD)
+    assert not hasattr(repository, "asked")
+    assert stage.forge.pulls == [] and blocked(stage.incident) == "NoRevisionChanged"
+
+
+def test_a_pin_that_is_merged_and_helps_is_told_as_what_changed() -> None:
+    stage, _ = slow_by(NEW)
+    stage.now_s += 60
+    stage.merge()
+    stage.ticks(2)
+    last = stage.status.history[0]
+    assert last.recovery is not None and last.recovery.single_variable is not None
+    assert last.recovery.single_variable.startswith("Pin the last good image, merged as ")
+
+
+def test_a_pin_that_is_closed_is_a_no_for_this_incident() -> None:
+    stage, _ = slow_by(NEW)
+    stage.forge.close(1)
+    stage.ticks(4)
+    assert blocked(stage.incident) == "PullRequestClosed"
+    assert stage.sweep.says is not None and stage.sweep.says.verdict is Verdict.REGRESSED
+    assert len(stage.forge.pulls) == 1
+
+
+def blocked(incident: Incident) -> str | None:
+    return incident.blocked[0] if incident.blocked else None
