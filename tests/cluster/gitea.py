@@ -179,6 +179,11 @@ class Gitea:
         )
         return found
 
+    def comments(self, repository: str, number: int) -> list[str]:
+        """Return the texts of a pull request's comments, oldest first."""
+        found: list[dict[str, Any]] = self.api("GET", f"repos/{OWNER}/{repository}/issues/{number}/comments")
+        return [str(each["body"]) for each in found]
+
     def merge(self, repository: str, number: int) -> str:
         """Merge a pull request as the owner and return the merge commit; one that is merged already stays as it is."""
         path = f"repos/{OWNER}/{repository}/pulls/{number}"

@@ -126,8 +126,7 @@ class GiteaArena:
         return sha
 
     def notes(self, number: int) -> list[str]:
-        found = self.gitea.api("GET", f"repos/{OWNER}/{self.repository}/issues/{number}/comments")
-        return [each["body"] for each in found]
+        return self.gitea.comments(self.repository, number)
 
     def _as(self, token: str) -> Forge:
         return forge(ForgeKind.GITEA, self.gitea.clone_url(self.repository), None, Credentials(password=token))

@@ -66,6 +66,16 @@ class RealForge:
         found = [_pull(each) for each in self._gitea.pull_requests(MODELS)]
         return sorted(found, key=lambda pull: pull.number)
 
+    @property
+    def notes(self) -> dict[int, str]:
+        """The operator's comment on each pull request that has one."""
+        found = {}
+        for pull in self.pulls:
+            for said in self._gitea.comments(MODELS, pull.number):
+                assert pull.number not in found, "there is one comment of the operator's, which is edited"
+                found[pull.number] = said
+        return found
+
     def merge(self, number: int, at_s: float) -> None:
         """A person says yes."""
         self._gitea.merge(MODELS, number)

@@ -51,12 +51,12 @@ def profiling_job_name(baseline: str, subject: str, attempt: int) -> str:
 
 
 def event_name(baseline: str, uid: str, stored: bytes, what: str) -> str:
-    """The name of an Event: the same for the same transition from the same stored status.
+    """The name of an Event: the same for the same transition from the same stored status, or of the same thing.
 
     Args:
         baseline: the TrainingBaseline's name.
         uid: its metadata.uid.
-        stored: the status that the transition began with, as it is stored.
+        stored: the status that the transition began with, as it is stored; or what happened, where it happens once.
         what: which of the Events of that transition.
     """
     digest = sha256(b"\0".join((uid.encode(), what.encode(), stored))).hexdigest()[:_EVENT_DIGEST]

@@ -17,8 +17,14 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An Event to be posted. kind is "Normal" or "Warning"."""
+    """An Event to be posted. kind is "Normal" or "Warning".
+
+    `once` names what it tells of where that happens once, such as the end of a pull request: whoever finds it done
+    after a crash tells it under the same name, whatever else was written in between. None: it is a transition of the
+    status.
+    """
 
     kind: str
     reason: str
     message: str
+    once: str | None = None

@@ -150,7 +150,8 @@ class Ticking:
 
     def _post(self, seen: Seen, events: Sequence[Event]) -> None:
         """Tell what a tick found before its status is written. The names come from the status that the tick began
-        with: a process that dies between the two leaves them to be told once, by whoever ticks next."""
+        with, or from what happened in the world: a process that dies between the two leaves them to be told once, by
+        whoever ticks next."""
         identity = seen.identity
         regarding = {
             "apiVersion": GROUP_VERSION,
@@ -161,7 +162,8 @@ class Ticking:
         }
         for index, event in enumerate(events):
             nth = sum(each.reason == event.reason for each in events[:index])
-            name = naming.event_name(identity.name, identity.uid, seen.stored, f"{event.reason}/{nth}")
+            from_ = seen.stored if event.once is None else event.once.encode()
+            name = naming.event_name(identity.name, identity.uid, from_, f"{event.reason}/{nth}")
             try:
                 self.members.adapters.cluster.post(regarding, event, name)
             except MfuError as error:

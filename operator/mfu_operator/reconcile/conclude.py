@@ -99,9 +99,9 @@ def failed(world: World, condition: str, error: MfuError) -> tuple[Status, Failu
 def _launched(world: World, effect: EnsureJob) -> Conclusion:
     name, attempt = effect.profile.job, effect.profile.attempt
     if effect.subject is Subject.BASELINE:
-        event = Event("Normal", "ProfilingBaseline", f"Job {name} records the healthy job (attempt {attempt})")
+        event = Event("Normal", "ProfilingBaseline", f"Job {name} records the healthy job (attempt {attempt})", name)
         return Conclusion(replace(world.status, healthy_profile=effect.profile), (event,))
-    event = Event("Normal", "Profiling", f"Job {name} records the slow job (attempt {attempt})")
+    event = Event("Normal", "Profiling", f"Job {name} records the slow job (attempt {attempt})", name)
     return Conclusion(replace(world.status, incident=replace(opened(world), profile=effect.profile)), (event,))
 
 
@@ -221,7 +221,7 @@ def _proposed(world: World, effect: EnsurePullRequest, outcome: Proposed) -> Con
         )
         incident = replace(opened(world), blocked=blocked)
         return Conclusion(replace(world.status, incident=incident), (Event("Warning", *blocked),))
-    event = Event("Normal", "Proposed", f"{found.url}: {fact.title}")
+    event = Event("Normal", "Proposed", f"{found.url}: {fact.title}", found.url)
     return Conclusion(replace(world.status, incident=incident), (event,))
 
 
@@ -237,7 +237,7 @@ def _withdrawn(world: World, effect: Withdraw, outcome: Withdrawn) -> Conclusion
     if outcome.theirs:
         status = with_proposal(world.status, url, lambda each: replace(each, theirs=True))
         told = f"{url} holds a commit that a person pushed: it is theirs, and is left open ({effect.because})"
-        return Conclusion(status, (Event("Normal", "TakenOver", told),))
+        return Conclusion(status, (Event("Normal", "TakenOver", told, url),))
     status = with_proposal(
         world.status,
         url,
@@ -252,7 +252,7 @@ def _withdrawn(world: World, effect: Withdraw, outcome: Withdrawn) -> Conclusion
     if found.state is not PullRequestState.CLOSED:
         return Conclusion(status)
     told = f"{url} is closed and its branch removed: {effect.because}"
-    return Conclusion(status, (Event("Normal", "Withdrawn", told),))
+    return Conclusion(status, (Event("Normal", "Withdrawn", told, url),))
 
 
 def _noted(world: World, effect: Note, refused: str | None) -> Conclusion:
@@ -260,4 +260,4 @@ def _noted(world: World, effect: Note, refused: str | None) -> Conclusion:
     if refused is None:
         return Conclusion(status)
     told = f"the forge takes no comment on {effect.proposal.url}: {refused}"
-    return Conclusion(status, (Event("Warning", "NoteRefused", told),))
+    return Conclusion(status, (Event("Warning", "NoteRefused", told, f"{effect.proposal.url} {effect.digest}"),))
