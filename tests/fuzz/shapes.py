@@ -1,5 +1,6 @@
 """What strangers send: a sound thing with a few places changed to anything, or no such thing at all."""
 
+import json
 import string
 from typing import Any
 
@@ -10,8 +11,11 @@ from tests.support.json_places import places, put
 NUMBERS = st.sampled_from(
     [0, -1, 1, 2**31, 2**53 + 1, 2**63 - 1, 2**63, -(2**63) - 1, 10**400, 0.5, -0.0, 1e308, 5e-324]
 ) | st.integers(-(10**6), 10**18)
+DEEP = "\x02deep"
+"""Stands for lists in lists, deeper than any program calls itself; `with_depth` puts them there."""
 TEXTS = st.text(max_size=12) | st.sampled_from(
     [
+        DEEP,
         "",
         "\x00",
         "null",
@@ -34,6 +38,12 @@ JSON = st.recursive(
     ),
     max_leaves=5,
 )
+
+
+def with_depth(text: str) -> str:
+    """JSON with what `DEEP` stands for: lists, or objects of the same key."""
+    place = json.dumps(DEEP)
+    return text.replace(place, "[" * 50_000 + "]" * 50_000, 1).replace(place, '{"a":' * 50_000 + "1" + "}" * 50_000)
 
 
 @st.composite

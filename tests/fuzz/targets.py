@@ -33,7 +33,7 @@ from mfu_probe.daemon.protocol import NotUnderstood, decoded
 from mfu_probe.live.session import CaptureSession, Refused
 from mfu_probe.live.storage import Storage
 from tests.fuzz import examples
-from tests.fuzz.shapes import JSON, TEXTS, changed, damaged, texts_of
+from tests.fuzz.shapes import JSON, TEXTS, changed, damaged, texts_of, with_depth
 from tests.support import soundness
 from tests.unit.mfu_probe.test_capture_session import RecorderDouble
 
@@ -150,7 +150,11 @@ def spec(body: Any) -> None:
 
 
 def dumped(value: Any) -> bytes:
-    return json.dumps(value).encode("utf-8", "surrogatepass")
+    return text(value).encode("utf-8", "surrogatepass")
+
+
+def text(value: Any) -> str:
+    return with_depth(json.dumps(value))
 
 
 def forges() -> dict[str, Target]:
@@ -173,7 +177,7 @@ TARGETS: Mapping[str, Target] = {
         200,
     ),
     "answers of Prometheus": Target(changed(examples.SERIES) | st.binary(max_size=200), prometheus, 40),
-    "manifests": Target(texts_of(*examples.YAML_PIECES) | changed(examples.OBJECT).map(json.dumps), manifests, 150),
+    "manifests": Target(texts_of(*examples.YAML_PIECES) | changed(examples.OBJECT).map(text), manifests, 150),
     "Kineto's daemon protocol": Target(
         damaged(struct.pack("=Q32siiqii", 24, b"req", 2, 2, 5, 7, 1)) | st.binary(max_size=300), kineto_ipc, 200
     ),
@@ -183,7 +187,7 @@ TARGETS: Mapping[str, Target] = {
     "answers of the capture API": Target(
         changed(examples.DESCRIBED) | changed(examples.PROGRESS) | JSON, capture_answer
     ),
-    "results of profiling pods": Target(changed(examples.ACCOUNT).map(json.dumps) | TEXTS, account),
+    "results of profiling pods": Target(changed(examples.ACCOUNT).map(text) | TEXTS, account),
     "TrainingBaselines": Target(changed(examples.SPEC), spec, 150),
     "tokens of GitHub Apps": Target(changed(examples.APP_TOKEN) | JSON, app_token, 40),
     **forges(),

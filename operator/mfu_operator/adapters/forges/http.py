@@ -163,7 +163,7 @@ class Api:
         if status in (200, 201, 202):
             try:
                 return loads(body)
-            except ValueError:
+            except (ValueError, RecursionError):
                 raise self._unreachable(response, "an answer that is not JSON: is the address a forge's?") from None
         self._raise(method, path, response, self._said(body))
         raise AssertionError("unreachable")
@@ -195,7 +195,7 @@ class Api:
         for the status is a tenant's."""
         try:
             body = loads(answer)
-        except ValueError:
+        except (ValueError, RecursionError):
             return "an answer that is not JSON"
         parts = [body.get("message"), body.get("error"), body.get("errors")] if isinstance(body, dict) else []
         said = "; ".join(str(part) for part in parts if part)

@@ -252,7 +252,7 @@ class PrometheusApi:
     def _decoded(self, response: httpx.Response, body: bytes) -> _Answer:
         try:
             return _DECODER.decode(body)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             pass
         if response.status_code >= 500 or response.status_code == 429:
             raise Retry("PrometheusUnavailable", f"{self.address} answered {response.status_code}")
