@@ -12,6 +12,7 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from mfu_operator import __version__
 from mfu_operator.adapters.cluster.lease import REQUEST_TIMEOUT_S
+from mfu_operator.cli.reasons import reasons
 from mfu_operator.handlers import startup
 from mfu_operator.process import telemetry
 from mfu_operator.process.leader import RENEW_S
@@ -26,6 +27,8 @@ ALERTS = yaml.safe_load((CHART / "files" / "alerts.yaml").read_text())["groups"]
 DASHBOARD = json.loads((CHART / "files" / "dashboard.json").read_text())
 ENVIRONMENT = re.findall(r"name: (MFU_\w+)", (CHART / "templates" / "deployment.yaml").read_text())
 METRIC = re.compile(r"\bmfu_operator_\w+")
+REASON = "{{ $labels.reason }}"
+REASON_S_ANCHOR = "{{ $labels.reason | toLower }}"
 PROBE_METRIC = re.compile(r"\bmfu_probe_\w+")
 
 
@@ -99,8 +102,10 @@ def test_the_deployment_sets_every_setting() -> None:
 @pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert["alert"])
 def test_an_alert_has_a_runbook_and_asks_for_metrics_that_exist(alert: Mapping[str, Any]) -> None:
     page = alert["annotations"]["runbook_url"].removeprefix("RUNBOOKS/")
-    assert page == f"alerts/{alert['alert']}.md"
-    assert (ROOT / "runbooks" / page).is_file()
+    by_reason = alert["alert"] == "MfuStepFailing"
+    assert page == (f"reasons.md#{REASON_S_ANCHOR}" if by_reason else f"{reasons().alerts[alert['alert']]}.md")
+    assert alert["annotations"]["runbook"] == f"kubectl mfu runbook {REASON if by_reason else alert['alert']}"
+    assert (ROOT / "runbooks" / page.partition("#")[0]).is_file()
     asked = METRIC.findall(alert["expr"])
     assert asked and set(asked) <= exported()
 

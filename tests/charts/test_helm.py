@@ -247,7 +247,13 @@ def test_options_are_off_unless_asked_for(tmp_path: Path) -> None:
 def test_alerts_link_to_the_runbooks(tmp_path: Path) -> None:
     [group] = only(rendered(EVERYTHING, tmp_path), "PrometheusRule")["spec"]["groups"]
     links = [rule["annotations"]["runbook_url"] for rule in group["rules"]]
-    assert all(link.startswith("https://git.example/runbooks/alerts/Mfu") for link in links)
+    assert all(link.startswith("https://git.example/runbooks/") for link in links)
+
+
+def test_alerts_name_a_command_that_needs_no_address(tmp_path: Path) -> None:
+    [group] = only(rendered({"prometheusRule": {"enabled": True}}, tmp_path), "PrometheusRule")["spec"]["groups"]
+    assert all(rule["annotations"]["runbook"].startswith("kubectl mfu runbook ") for rule in group["rules"])
+    assert [rule["alert"] for rule in group["rules"] if "runbook_url" in rule["annotations"]] == []
 
 
 def test_two_releases_in_two_namespaces_do_not_meet(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from mfu_operator.adapters.metric_names import KINDS, profiles
 from mfu_operator.cli.main import WORDS, cli
+from mfu_operator.cli.reasons import Reason, reasons
 from mfu_operator.model.diagnosis import Bottleneck
 from mfu_operator.model.verdict import Gate, Verdict
 from mfu_operator.model.vitals import Ailment
@@ -16,7 +17,7 @@ from mfu_operator.reconcile.symptoms import CONDITIONS
 from mfu_operator.trace.diagnosis.causes import CAUSES
 from mfu_operator.trace.diagnosis.opportunities import GAINS
 from tests.charts.test_chart import exported
-from tests.docs import facts_page
+from tests.docs import facts_page, reasons_page
 from tests.docs.picture import PICTURE, made
 from tests.docs.reasons import event_reasons, given_reasons, observed_causes
 
@@ -28,11 +29,20 @@ CHART_README = (ROOT / "charts" / "mfu-operator" / "README.md").read_text()
 PROBE = ROOT / "operator" / "mfu_probe"
 PROBE_README = (PROBE / "README.md").read_text()
 PAGES = sorted(RUNBOOKS.rglob("*.md"))
+TABLE = reasons()
 REASONS = given_reasons()
 BOTTLENECKS = list(Bottleneck)
-SECTIONS = ("What it means", "What to look at", "What to do", "What the operator does next")
+SECTIONS = (
+    "What it means",
+    "How sure",
+    "Check by hand",
+    "Fix, cheapest first",
+    "Say no",
+    "What the operator does next",
+)
+PROGRAMS = "kubectl nvidia-smi dcgmi ibstat ibv_devinfo py-spy all_reduce_perf nsys git openssl helm dmesg ls head grep"
 TOPICS = {"TraceUnreadable", "BaselineUnsteady", "JobNotReplaced", "LossSustained", "Regressed"}
-"""Pages for what is said in other ways than by a reason written out."""
+"""Rows for what is said in other ways than by a reason written out."""
 
 
 def kebab(name: str) -> str:
@@ -40,18 +50,36 @@ def kebab(name: str) -> str:
 
 
 @pytest.mark.parametrize("reason", sorted(REASONS))
-def test_a_reason_has_a_page(reason: str) -> None:
-    assert (RUNBOOKS / "reasons" / f"{reason}.md").is_file(), f"{REASONS[reason]} gives it"
+def test_a_reason_is_in_the_table(reason: str) -> None:
+    assert reason in TABLE.reasons, f"{REASONS[reason]} gives it"
 
 
-def test_no_page_is_about_a_reason_that_nothing_gives() -> None:
-    pages = {page.stem for page in (RUNBOOKS / "reasons").glob("*.md")}
-    assert pages - REASONS.keys() - TOPICS - {str(each) for each in (*Bottleneck, *Ailment)} == set()
+def test_no_row_is_about_a_reason_that_nothing_gives() -> None:
+    assert TABLE.reasons.keys() - REASONS.keys() - TOPICS - {str(each) for each in (*Bottleneck, *Ailment)} == set()
+
+
+def test_each_row_says_what_to_do_and_leads_to_a_page() -> None:
+    def whole(row: Reason) -> bool:
+        page = (RUNBOOKS / f"{row.page}.md").is_file()
+        return page and bool(row.where and row.remedy) and row.meaning.endswith(".") and row.then in TABLE.next
+
+    assert [row.name for row in TABLE.reasons.values() if not whole(row)] == []
+
+
+def test_the_table_and_each_page_s_line_are_made_from_the_reasons() -> None:
+    assert reasons_page.PAGE.read_text() == reasons_page.made(), "python -m tests.docs.reasons_page writes it"
+    assert [page.name for page in reasons_page.pages() if page.read_text() != reasons_page.with_line(page)] == []
+
+
+def test_there_are_about_thirty_pages_and_each_is_somebody_s() -> None:
+    named = {each.page for each in TABLE.reasons.values()} | set(TABLE.alerts.values())
+    assert {page.stem for page in reasons_page.pages()} == named
+    assert len(named) <= 36
 
 
 @pytest.mark.parametrize("ailment", Ailment)
-def test_a_symptom_has_a_page_and_its_condition_is_explained(ailment: Ailment) -> None:
-    assert CONDITIONS[ailment] in (RUNBOOKS / "reasons" / f"{ailment}.md").read_text()
+def test_a_symptom_is_in_the_table_and_its_condition_is_explained(ailment: Ailment) -> None:
+    assert CONDITIONS[ailment] in TABLE.reasons[ailment].where
     assert f"| {CONDITIONS[ailment]} | while True |" in INDEX
 
 
@@ -83,18 +111,27 @@ def test_the_index_names_every_cause() -> None:
             assert re.search(rf"\]\({page.name}\).*\b{cause}\b", INDEX), f"{cause} in the index"
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "README.md"], ids=lambda page: page.stem)
-def test_a_page_answers_the_four_questions_and_is_in_the_index(page: Path) -> None:
-    headings = re.findall(r"^## (.+)$", page.read_text(), re.MULTILINE)
+@pytest.mark.parametrize("page", reasons_page.pages(), ids=lambda page: page.stem)
+def test_a_page_answers_the_six_questions_and_is_in_the_index(page: Path) -> None:
+    text = page.read_text()
+    headings = re.findall(r"^## (.+)$", text, re.MULTILINE)
     assert [heading for heading in headings if heading in SECTIONS] == list(SECTIONS)
     assert f"]({page.relative_to(RUNBOOKS)})" in INDEX
+
+
+@pytest.mark.parametrize("page", reasons_page.pages(), ids=lambda page: page.stem)
+def test_a_page_s_checks_are_commands_that_exist(page: Path) -> None:
+    checks = page.read_text().split("## Check by hand")[1].split("## ")[0]
+    lines = [line for block in re.findall(r"```\n(.*?)```", checks, re.DOTALL) for line in block.splitlines() if line]
+    assert lines
+    assert [line for line in lines if line[0] != "#" and line.split()[0].rstrip(";") not in PROGRAMS.split()] == []
 
 
 def test_verdicts_gates_and_events_are_explained() -> None:
     pages = "\n".join(page.read_text() for page in PAGES)
     definition = (ROOT / "crds" / "trainingbaseline.yaml").read_text()
     assert [word for word in (*Verdict, *Gate) if word not in pages + definition] == []
-    assert [event for event in sorted(event_reasons()) if event not in INDEX] == []
+    assert [event for event in sorted(event_reasons() - TABLE.reasons.keys()) if event not in INDEX] == []
 
 
 def test_the_operator_s_metrics_are_documented() -> None:
@@ -175,9 +212,11 @@ def test_the_command_line_s_own_help_names_every_command_and_no_other() -> None:
     ids=lambda page: str(page.relative_to(ROOT)),
 )
 def test_links_lead_somewhere(page: Path) -> None:
-    links = re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text())
-    local = [link for link in links if "://" not in link]
-    assert [link for link in local if not (page.parent / link).exists()] == []
+    links = re.findall(r"\]\(([^)#]+?)(?:#([^)]*))?\)", page.read_text())
+    local = [(link, anchor) for link, anchor in links if "://" not in link]
+    assert [link for link, _ in local if not (page.parent / link).exists()] == []
+    rows = {each.anchor for each in TABLE.reasons.values()}
+    assert {anchor for link, anchor in local if link.endswith("reasons.md") and anchor} <= rows
 
 
 def test_every_metric_profile_is_documented_with_what_carries_it_and_its_sources() -> None:

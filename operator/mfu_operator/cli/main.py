@@ -15,6 +15,7 @@ FAILED = 1
 WORDS: Mapping[str, str] = {
     "status": "status_command",
     "explain": "explain_command",
+    "runbook": "runbook_command",
     "doctor": "doctor_command",
     "rerecord": "rerecord_command",
     "report": "report_command",
@@ -63,6 +64,7 @@ def cli() -> None:
     \b
     kubectl mfu status               every baseline of the namespace, one line each
     kubectl mfu explain gpt-small    where the step's time went, and what changed
+    kubectl mfu runbook NoSeries     what a reason, an alert or a bottleneck means, and what to do
     kubectl mfu doctor gpt-small     which metrics are asked for, and what comes back
     kubectl mfu rerecord gpt-small --reason …  hold another level from now on, on purpose
     kubectl mfu report gpt-small     an incident from its detection to its recovery, for a change ticket

@@ -29,6 +29,7 @@ from mfu_operator.model.workload import JobPhase
 from mfu_operator.reconcile import symptoms
 from mfu_operator.reconcile.conclude import Failure
 from mfu_operator.reconcile.incident import proposal_missing
+from mfu_operator.reconcile.linking import linked
 from mfu_operator.reconcile.proposed.exonerate import RECOVERY_HORIZONS, SYNC_ALLOWANCE_S, rolled_out_s
 from mfu_operator.reconcile.unticked import still_set_aside
 from mfu_operator.reconcile.world import World, seen
@@ -56,7 +57,9 @@ def conditions(
         *symptoms.conditions(status.symptoms),
     ]
     aside = still_set_aside(status, world.now_s)
-    dated = [_dated(world, status, condition) for condition in found if condition is not None]
+    address = world.defaults.runbook_base_url
+    told = [linked(condition, address) for condition in found if condition is not None]
+    dated = [_dated(world, status, condition) for condition in told]
     return tuple(dated if aside is None else [*dated, aside])
 
 

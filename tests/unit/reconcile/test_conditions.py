@@ -101,7 +101,7 @@ def test_reconciling_says_what_the_next_fact_waits_for() -> None:
     seen = world(ailing(explained()), judgement=regressed())
     found = conditions(seen, seen.status, (), (Wait("CoolDown", "the next may follow at noon"),))
     (reconciling,) = (each for each in found if each.type == "Reconciling")
-    assert reconciling.message.endswith("looking for the commit; waiting: CoolDown: the next may follow at noon")
+    assert "looking for the commit; waiting: CoolDown: the next may follow at noon" in reconciling.message
 
 
 def test_a_dry_run_is_no_answer_where_a_pull_request_is_asked_for() -> None:
@@ -130,7 +130,8 @@ def test_every_condition_carries_the_generation_that_it_speaks_of() -> None:
 def test_a_failed_profile_is_told_with_its_attempt() -> None:
     of = incident(profile=ProfileFact("job", 2, 0.0, failure=("JobEvicted", "its pod was evicted")))
     found = told(world(ailing(of)))["ProfilingFailed"]
-    assert (found.reason, found.message) == ("JobEvicted", "attempt 2: its pod was evicted")
+    assert found.reason == "JobEvicted"
+    assert found.message == "attempt 2: its pod was evicted (https://runbooks.example/reasons.md#jobevicted)"
 
 
 def test_a_job_that_waits_for_a_node_is_told() -> None:
@@ -141,7 +142,7 @@ def test_a_job_that_waits_for_a_node_is_told() -> None:
 
 def test_why_there_is_no_proposal_matters_only_to_who_asked_for_one() -> None:
     status = ailing(explained(blocked=("NoSingleSuspect", "two commits are plausible")))
-    assert told(world(status))["ProposalFailed"].message == "two commits are plausible"
+    assert told(world(status))["ProposalFailed"].message.startswith("two commits are plausible (")
     assert "ProposalFailed" not in told(world(status, spec=spec(RemediationMode.OFF)))
 
 
@@ -182,3 +183,12 @@ def test_a_loss_that_remains_where_the_merge_runs_is_about_to_exonerate_the_comm
     found = told(world(status, now_s=worlds.NOW_S + 3000, judgement=regressed(True), source=source, workload=run))
     assert found["RecoveryFailed"].reason == "NotRecovered"
     assert f"{worlds.SLOW[:12]} is exonerated once" in found["RecoveryFailed"].message
+
+
+def test_a_condition_says_where_its_reason_is_explained_unless_all_is_well() -> None:
+    ailing_world = world(ailing(explained(blocked=("NoSuspect", "none fits"))))
+    assert told(ailing_world)["ProposalFailed"].message == "none fits (https://runbooks.example/reasons.md#nosuspect)"
+    offline = replace(ailing_world, defaults=replace(ailing_world.defaults, runbook_base_url=None))
+    assert told(offline)["ProposalFailed"].message == "none fits (kubectl mfu runbook NoSuspect)"
+    ready = told(offline)["Ready"]
+    assert (ready.status, "runbook" in ready.message) == ("True", False)

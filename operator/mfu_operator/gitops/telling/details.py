@@ -128,9 +128,10 @@ def explanation(story: Story) -> str:
 
 def _runbook(runbook: str, base: str) -> str:
     name = token(runbook)
+    page = name.removeprefix("runbooks/")
     if not base:
-        return f"Runbook: {code(name)}"
-    return f"Runbook: [{escape(name)}]({base.rstrip('/')}/{name.removeprefix('runbooks/')})"
+        return f"Runbook: {code('kubectl mfu runbook ' + page.removesuffix('.md'))}"
+    return f"Runbook: [{escape(name)}]({base.rstrip('/')}/{page})"
 
 
 def numbers(story: Story) -> str:
