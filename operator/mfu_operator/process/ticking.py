@@ -77,7 +77,7 @@ class Ticking:
 
     def _tick_once(self, member: Member, seen: Seen) -> None:
         written, now_s = seen.status(), self.members.clock()
-        read = salvaged(seen.identity, codec.salvage(written), now_s)
+        read = salvaged(seen.identity, codec.salvage(written), now_s, self.defaults.runbook_base_url)
         with telemetry.TICKS.time():
             ticked = self._tick(member, seen, read.status, now_s)
         self._post(seen, (*read.events, *ticked.events))
@@ -94,7 +94,13 @@ class Ticking:
         seen = member.seen
         try:
             written = seen.status()
-            now = broken(seen.identity, codec.salvage(written).status, error, self.members.clock())
+            now = broken(
+                seen.identity,
+                codec.salvage(written).status,
+                error,
+                self.members.clock(),
+                self.defaults.runbook_base_url,
+            )
             self._post(seen, now.events)
             self._write(member, seen, codec.patch(written, now.status))
         except Abandoned:
@@ -105,7 +111,7 @@ class Ticking:
     def _tick(self, member: Member, seen: Seen, before: Status, now_s: float) -> Ticked:
         identity, spec = seen.identity, seen.spec
         if isinstance(spec, Stall):
-            found = hopeless(identity, before, spec, now_s)
+            found = hopeless(identity, before, spec, now_s, self.defaults.runbook_base_url)
             return Ticked(found.status, found.events, (), Pace.BUSY if found.events else Pace.RESTING)
         adapters, backoff, steady_s = self.members.adapters, self.members.backoff(identity.uid), self.members.steady()
         ticked = tick(adapters, self.defaults, identity, spec, before, backoff, now_s, steady_s, seen.asked)

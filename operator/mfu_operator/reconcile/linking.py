@@ -6,8 +6,8 @@ from mfu_operator.model.condition import Condition
 
 
 def linked(condition: Condition, runbooks: str | None) -> Condition:
-    """A condition whose message says where its reason is explained: under `runbooks` (the address of their folder), or by
-    a command that needs no network. Ready needs no explanation."""
+    """A condition whose message says where its reason is explained: under `runbooks` (the address of their folder), or
+    by a command that needs no network. Ready needs no explanation."""
     if (condition.type, condition.status) == ("Ready", "True"):
         return condition
     where = f"kubectl mfu runbook {condition.reason}"
