@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from mfu_operator.api.quantities import rfc3339
+from mfu_operator.detect.formatting import moment
 from mfu_operator.errors import Unreadable
 from mfu_operator.model.baseline import Signal
 from mfu_operator.model.series import Phase, Reading
@@ -35,6 +36,9 @@ _PHASES = {str(phase): phase for phase in Phase} | {
 _LAST_S = 1e11
 """In the year 5138, as Unix seconds; in 1973, as milliseconds."""
 
+_FIRST_UNIX_S = 1e9
+"""In 2001 as Unix seconds, 32 years from the start of a series."""
+
 _MOST_SHOWN = 60
 
 _NO_VALUE = frozenset({"", "null", "none", "na", "n/a"})
@@ -48,20 +52,28 @@ class History:
     dated: bool
 
     def written(self, time_s: float) -> str | float:
-        """A time as the series writes its own."""
+        """A time as the series writes its own, for programs."""
         return rfc3339(time_s) if self.dated else round(time_s, 3)
 
+    def told(self, time_s: float) -> str:
+        """A time as people read it: "2026-09-21 14:32:07 UTC", or "1h52m30s" from the start of the series."""
+        if self.dated or time_s > _FIRST_UNIX_S:
+            return moment(time_s)
+        minutes, seconds = divmod(round(time_s), 60)
+        hours, minutes = divmod(minutes, 60)
+        return f"{hours}h{minutes:02}m{seconds:02}s" if hours else f"{minutes}m{seconds:02}s"
 
-def read_csv(path: Path, signal: Signal) -> History:
+
+def read_csv(path: Path, signal: Signal, text: str | None = None) -> History:
     """Read columns `time` (RFC 3339, Unix seconds, or seconds from the start), `value`, and optionally `phase`.
 
     Times without an offset are UTC. Rows without a value are gaps. Rows may come in any order; of several with one time
-    the last counts. The path "-" is the standard input.
+    the last counts. `text` is the content where it was read already. The path "-" is the standard input.
 
     Raises:
         Unreadable: (UnreadableSeries) naming the line and what it must hold.
     """
-    rows = _rows(path)
+    rows = _rows(path, _text(path) if text is None else text)
     _, head = next(rows, ("", []))
     time_at, value_at, phase_at = _columns(path, head)
     dated: bool | None = None
@@ -81,9 +93,9 @@ def read_csv(path: Path, signal: Signal) -> History:
     return History(tuple(by_time[time_s] for time_s in sorted(by_time)), bool(dated))
 
 
-def _rows(path: Path) -> Iterator[tuple[str, list[str]]]:
+def _rows(path: Path, text: str) -> Iterator[tuple[str, list[str]]]:
     """Each row that is not empty, and where it ends."""
-    rows = csv.reader(_text(path).splitlines(), skipinitialspace=True)
+    rows = csv.reader(text.splitlines(), skipinitialspace=True)
     try:
         for row in rows:
             if row:

@@ -5,7 +5,7 @@ import math
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +13,21 @@ import click
 
 from mfu_operator.api import status as codec
 from mfu_operator.api.quantities import duration_s, unix_s
-from mfu_operator.cli.history import History, read_csv
+from mfu_operator.cli.history import History
 from mfu_operator.cli.manifest import MANIFEST, read_manifest, spec_of
+from mfu_operator.cli.replayed import Story, as_json, as_text
+from mfu_operator.cli.series import read_series
 from mfu_operator.cli.source import Asked, opened, prometheus_options
 from mfu_operator.detect.chart import chart_of
 from mfu_operator.detect.cleaning import STRENGTH, level_of
-from mfu_operator.detect.formatting import duration, name_of, per_cent, quantity
+from mfu_operator.detect.formatting import name_of
 from mfu_operator.detect.record import FirstLevel, record_first
-from mfu_operator.detect.replay import Replay, Said, replay, too_far_between
+from mfu_operator.detect.replay import replay
 from mfu_operator.detect.statistics import UNKNOWN_SPREAD, tolerance_of
 from mfu_operator.detect.utilisation import with_mfu
 from mfu_operator.errors import Stall, Unreadable
 from mfu_operator.model.baseline import Baseline, BaselineSpec, Level, Provenance, Signal
 from mfu_operator.model.series import Reading
-from mfu_operator.model.verdict import Verdict
 from mfu_operator.picture import Chart, Loss, png, svg
 from mfu_operator.ports import MOST_POINTS
 from mfu_operator.process.wiring import fleet_of
@@ -34,21 +35,6 @@ from mfu_operator.reconcile.level import as_recorded
 from mfu_operator.settings import from_environment
 
 _SIGNALS = {"mfu": Signal.MFU, "throughput": Signal.THROUGHPUT, "step-time": Signal.STEP_TIME}
-_EVENTS = ("Regressed", "Confirmed", "Recovered", "NoData")
-"""What the JSON's events may be; spans that were not comparable are in its summary."""
-
-
-@dataclass(frozen=True, slots=True)
-class Story:
-    """A replayed series with everything that is told of it. `first` is the level that it was held against where that is
-    its own."""
-
-    signal: Signal
-    history: History
-    baseline: Baseline
-    spec: BaselineSpec
-    replayed: Replay
-    first: FirstLevel | None
 
 
 @click.command("replay")
@@ -59,6 +45,8 @@ class Story:
                    "and of one that kubectl shows the recorded level.")  # fmt: skip
 @click.option("--signal", type=click.Choice(sorted(_SIGNALS)),
               help="What the values are; default: the strongest that the baseline declares.")  # fmt: skip
+@click.option("--column", metavar="NAME",
+              help="The column, key or tag with the values; default: the one whose name says so.")  # fmt: skip
 @click.option("--record", metavar="DURATION",
               help='Take the level from the first hours of the series instead ("3h").')  # fmt: skip
 @prometheus_options("Read the workload's history there.")
@@ -70,6 +58,7 @@ def replay_command(
     series: Path | None,
     manifest: Path,
     signal: str | None,
+    column: str | None,
     record: str | None,
     asked: Asked,
     since: str,
@@ -77,8 +66,11 @@ def replay_command(
 ) -> None:
     """Run the operator's own rule over history and print what it would have said.
 
-    SERIES is a CSV file (-: the standard input) with the columns time (RFC 3339, Unix seconds, or seconds from the
-    start), value and, optionally, phase (starting, running, checkpoint, evaluation, paused).
+    SERIES (-: the standard input) is a CSV file with the columns time (RFC 3339, Unix seconds, or seconds from the
+    start), value and, optionally, phase (starting, running, checkpoint, evaluation, paused); a CSV file of Lightning's
+    CSVLogger or exported from Weights & Biases; trainer_state.json of Hugging Face; a TensorBoard event file; or a log
+    of Megatron-LM. It says nothing that the operator could not have known then: before a level is recorded nothing is
+    judged.
     """
     if (series is None) == (asked.address is None):
         raise click.UsageError("give either SERIES.csv or --prometheus URL")
@@ -89,12 +81,14 @@ def replay_command(
     spec, held = _declared(read_manifest(manifest))
     recorded_s = _span_s(record) if record else None
     chosen = _SIGNALS[signal] if signal else _strongest(held)
-    history = _from_prometheus(spec, asked, _span_since(since)) if series is None else read_csv(series, chosen)
+    history = (
+        _from_prometheus(spec, asked, _span_since(since)) if series is None else read_series(series, chosen, column)
+    )
     story = _told(spec, held, history, chosen, recorded_s)
     if output == "json":
-        print(json.dumps(_as_json(story), indent=2, allow_nan=False))
+        print(json.dumps(as_json(story), indent=2, allow_nan=False))
     elif output == "text":
-        print(_as_text(story))
+        print(as_text(story))
     elif output == "svg":
         print(svg(_chart(story)))
     else:
@@ -102,15 +96,14 @@ def replay_command(
 
 
 def _declared(body: Mapping[str, Any]) -> tuple[BaselineSpec, Baseline | None]:
-    """What the manifest asks for, and the level that is held: declared, or recorded as its status says (without the
-    moment, for it is not that of the readings' own beginning)."""
+    """What the manifest asks for, and the level that is held: declared, or recorded as its status says."""
     spec = spec_of(body)
     if spec.declared is not None:
         return spec, Baseline(spec.declared, spec.declared_spread or UNKNOWN_SPREAD, Provenance.DECLARED)
     held = codec.decode(body.get("status")).baseline
     if held is None or spec.record is None or held.generation != spec.record.generation:
         return spec, None
-    return as_recorded(spec, held), replace(held, recorded_at=None)
+    return as_recorded(spec, held), held
 
 
 def _span_s(text: str) -> float:
@@ -179,116 +172,10 @@ def _told(
             "SignalNotDeclared",
             f"the baseline declares no {name_of(signal)}: say with --signal what the values are, or use --record 3h",
         )
+    if first is None and not history.dated:
+        baseline = replace(baseline, recorded_at=None)
     found = replay(history.readings, baseline, detection, spec.comparable)
     return Story(signal, history, baseline, spec, found, first)
-
-
-def _remarks(story: Story) -> Iterator[str]:
-    """What the series itself keeps the rule from seeing, and what to do about it."""
-    sparse = too_far_between(story.history.readings, story.spec.detection)
-    if sparse:
-        yield sparse
-    last = story.replayed.last
-    if last is not None and last.reason == "UnitChanged":
-        yield f"the values are taken for {name_of(story.signal)}: say with --signal what else they are"
-
-
-def _as_json(story: Story) -> dict[str, Any]:
-    return {
-        "schemaVersion": 1,
-        "events": [_event(story, said) for said in story.replayed.said if said.event in _EVENTS],
-        "summary": _summary(story),
-    }
-
-
-def _event(story: Story, said: Said) -> dict[str, Any]:
-    return {
-        "time": story.history.written(said.time_s),
-        "event": said.event,
-        "onset": None if said.onset_s is None else story.history.written(said.onset_s),
-        "drop": None if said.drop is None else round(said.drop, 5),
-        "message": said.message,
-    }
-
-
-def _summary(story: Story) -> dict[str, Any]:
-    readings, last = story.history.readings, story.replayed.last
-    tolerance = tolerance_of(story.baseline.spread, story.spec.detection)
-    spread = story.baseline.spread
-    events = [said.event for said in story.replayed.said]
-    return {
-        "signal": str(story.signal),
-        "readings": len(readings),
-        "hours": round((readings[-1].time_s - readings[0].time_s) / 3600, 3) if readings else 0.0,
-        "usableHours": round(story.replayed.usable_s / 3600, 3),
-        "baseline": level_of(story.baseline.level, story.signal),
-        "provenance": str(story.baseline.provenance),
-        "recorded": _recorded(story),
-        "recordingProblem": story.first.doubt if story.first else None,
-        "spread": {"within": spread.within, "between": spread.between, "slow": spread.slow, "runs": spread.runs},
-        "tolerance": round(tolerance.ratio, 5),
-        "baselineTooNoisy": tolerance.too_noisy,
-        "smallestVisibleDrop": round(last.smallest_visible_drop, 5) if last and last.smallest_visible_drop else None,
-        "regressed": events.count("Regressed"),
-        "confirmed": events.count("Confirmed"),
-        "recovered": events.count("Recovered"),
-        "noData": events.count("NoData"),
-        "notComparable": [
-            {"time": story.history.written(said.time_s), "message": said.message}
-            for said in story.replayed.said
-            if said.event == "NotComparable"
-        ],
-        "remarks": list(_remarks(story)),
-        "verdict": str(last.verdict) if last else "NoData",
-        "reason": last.reason if last else "NoReadings",
-    }
-
-
-def _recorded(story: Story) -> dict[str, str | float] | None:
-    """Of which part of the series the level is."""
-    until_s = story.baseline.recorded_at
-    if story.first is None or until_s is None:
-        return None
-    return {"from": story.history.written(story.first.since_s), "until": story.history.written(until_s)}
-
-
-def _as_text(story: Story) -> str:
-    summary = _summary(story)
-    level = level_of(story.baseline.level, story.signal)
-    assert level is not None
-    usable = duration(summary["usableHours"] * 3600)
-    recorded = summary["recorded"]
-    came = f"recorded from {recorded['from']} to {recorded['until']}" if recorded else summary["provenance"].lower()
-    reference = f"{name_of(story.signal)} {quantity(story.signal, level)} ({came})"
-    lines = [
-        f"{summary['readings']} readings over {duration(summary['hours'] * 3600)}, {usable} of them usable",
-        f"baseline {reference}, tolerance {per_cent(summary['tolerance'])}",
-    ]
-    if summary["recordingProblem"]:
-        lines.append(f"doubtful baseline: {summary['recordingProblem']}")
-    if summary["smallestVisibleDrop"]:
-        lines.append(f"the smallest loss seen within a quarter of an hour: {per_cent(summary['smallestVisibleDrop'])}")
-    lines += [*summary["remarks"], ""]
-    for said in story.replayed.said:
-        onset = "" if said.onset_s is None else f"  since {story.history.written(said.onset_s)}"
-        drop = "" if said.drop is None else f"  −{per_cent(said.drop)}"
-        lines.append(f"{story.history.written(said.time_s)!s:>24}  {said.event:<13}{drop}{onset}  {said.message}")
-    if not story.replayed.said:
-        lines.append(_nothing_said(story))
-    return "\n".join(lines)
-
-
-def _nothing_said(story: Story) -> str:
-    last = story.replayed.last
-    if last is None:
-        return "The operator would have said NoData: the series has no readings."
-    if last.verdict is not Verdict.HEALTHY:
-        return f"The operator would have said from beginning to end {last.verdict}: {last.message}."
-    if not story.replayed.usable_s:
-        return "The operator would have said nothing yet: one reading says nothing of a span."
-    if too_far_between(story.history.readings, story.spec.detection):
-        return "The operator would have said nothing."
-    return "The operator would have said nothing: no loss beyond the tolerance lasted."
 
 
 def _chart(story: Story) -> Chart:

@@ -194,6 +194,11 @@ def initial(level_until_s: float | None = None) -> State:
     return State(level_until_s=level_until_s)
 
 
+def as_of_now(state: State) -> State:
+    """The same state with nothing collected for or against a loss, as where the level was not known yet."""
+    return state._replace(loss=Loss(), alarm=Alarm(), doubt=Doubt(), bad_since_s=None)
+
+
 def resumed(alarmed: bool, onset_s: float | None) -> State:
     """The state after the operator was restarted; with `alarmed`, an incident is open in the status."""
     return State(loss=Loss(onset_s=onset_s), alarm=Alarm(raised=alarmed))

@@ -9,7 +9,7 @@ from statistics import median
 
 from mfu_operator.detect.advance import GAP_SHARE, LONGEST_STEP_SHARE, advance
 from mfu_operator.detect.comparable import differences
-from mfu_operator.detect.evidence import initial
+from mfu_operator.detect.evidence import as_of_now, initial
 from mfu_operator.detect.formatting import duration
 from mfu_operator.detect.judge import judge, stale_after_s
 from mfu_operator.model.baseline import Baseline, Comparable, Detection
@@ -74,7 +74,8 @@ def replay(
 
     Args:
         readings: oldest first.
-        baseline: level and spread; one that was recorded from these readings tells their start by it.
+        baseline: level and spread. Of one that was recorded, nothing is said before `recorded_at`: until then the
+            operator had no level. What it had read by then it knows: which pods run, and how far they are.
         detection: tolerance and horizons.
         comparable: what the job must be for a reading to count, as far as the reading tells; None: anything.
         follow: called with time and judgement after every reading.
@@ -86,7 +87,11 @@ def replay(
     gates = _Gates()
     usable_s = 0.0
     last: Judgement | None = None
+    known_s = -math.inf if baseline.recorded_at is None else baseline.recorded_at
     for reading in readings:
+        if reading.time_s <= known_s:
+            state = as_of_now(advance(state, reading, baseline, detection))
+            continue
         if state.reading_s is not None:
             moment_s = state.reading_s + (gated_s if state.gates else quiet_s)
             if moment_s < reading.time_s:

@@ -83,7 +83,9 @@ def test_the_level_can_be_taken_from_the_first_hours(tmp_path: Path, manifest: P
 def test_the_text_says_of_which_part_of_the_series_the_level_is(tmp_path: Path, manifest: Path) -> None:
     """A third of what there is where that is shorter than what was asked for; later where the beginning gives none."""
     path = written(tmp_path, [0.0] * 720)
-    assert "baseline MFU 0.460 (recorded from 600.0 to 7770.0), " in ran(path, "--baseline", manifest, "--record", "9h")
+    assert "baseline MFU 0.460 (recorded from 10m00s to 2h09m30s), " in ran(
+        path, "--baseline", manifest, "--record", "9h"
+    )
     drifting = written(tmp_path, [0.06 * max(0.0, 1 - index / 120) for index in range(720)])
     told = json.loads(ran(drifting, "--baseline", manifest, "--record", "1h", "-o", "json"))["summary"]
     assert told["recorded"]["until"] > 5000
@@ -411,3 +413,30 @@ def test_values_that_are_no_speed_do_no_harm(tmp_path: Path, manifest: Path, val
     assert "Regressed" not in ran(path, "--baseline", manifest, "-o", "json")
     ran(path, "--baseline", manifest, "-o", "svg")
     CliRunner().invoke(replay_command, [str(path), "--baseline", str(manifest), "-o", "png"], catch_exceptions=False)
+
+
+def test_nothing_is_said_of_a_time_when_the_level_was_not_known_yet(tmp_path: Path, manifest: Path) -> None:
+    """A run that starts 15 % slow for an hour loses nothing against a level that is recorded from its third hour on."""
+    path = written(tmp_path, [0.15] * 120 + [0.0] * 1000 + [0.2] * 120)
+    text = ran(path, "--baseline", manifest, "--record", "2h")
+    assert "nothing is said of what came before 2h46m00s" in text
+    first = json.loads(ran(path, "--baseline", manifest, "--record", "2h", "-o", "json"))["events"][0]
+    assert (first["event"], first["onset"]) == ("Regressed", pytest.approx(1120 * 30, abs=60))
+    assert "since 9h19m" in text
+
+
+def test_a_recorded_level_says_nothing_of_what_came_before_it_was_recorded(tmp_path: Path) -> None:
+    body = yaml.safe_load(MANIFEST)
+    body["spec"]["baseline"] = {"record": {"duration": "1h"}}
+    level = Baseline(
+        Level(mfu=0.46), Spread(0.01, 0.001, 0.002, 3), Provenance.RECORDED, recorded_at=1.8e9, generation=1
+    )
+    body["status"] = codec.encode(Status(baseline=level))
+    manifest = tmp_path / "recorded.yaml"
+    manifest.write_text(yaml.safe_dump(body))
+    path = tmp_path / "dated.csv"
+    rows = [f"2026-01-01T{n // 60:02}:{n % 60:02}:00Z,{0.46 if n < 60 else 0.3}" for n in range(120)]
+    path.write_text("time,value\n" + "\n".join(rows))
+    text = ran(path, "--baseline", manifest)
+    assert "The operator had no level yet: --record 3h takes one from the first hours of the series." in text
+    assert "Regressed" not in text

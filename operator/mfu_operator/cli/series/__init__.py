@@ -1,0 +1,5 @@
+"""Series of readings from the files that trainers and their loggers write."""
+
+from mfu_operator.cli.series.read import read_series
+
+__all__ = ["read_series"]
