@@ -126,12 +126,15 @@ detection-figures: $(INSTALLED) .venv-otava/.installed ## The detection rule's f
 	@.venv-release/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r tests/supply/release.lock
 	@touch $@
 
-.PHONY: release advisories images
+.PHONY: release advisories vulnerabilities images
 release: $(INSTALLED) .venv-release/.installed ## Wheel, sdist, chart, bill of materials, provenance and checksums into dist/ (COSIGN_KEY signs them)
 	@$(BIN)/python -m tests.supply.release .venv-release/bin
 
 advisories: $(INSTALLED) ## Write the known weaknesses of packages anew, FROM a clone of the PyPA's advisory database
 	@$(BIN)/python -m tests.supply.audit $(FROM)
+
+vulnerabilities: $(INSTALLED) ## Known weaknesses of the Go programs in the image, by govulncheck and Go's database or a copy (DB=file:///...)
+	@$(BIN)/python -m tests.supply.go_audit $(DB)
 
 images: renderers ## Build both images on a BASE that is given by its digest (debian@sha256:...)
 	@case "$(BASE)" in *@sha256:*) ;; *) echo "BASE=debian@sha256:... : an image that people install stands on a base that nobody can move"; exit 1;; esac

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from mfu_operator.api.group import BASELINE_LABEL, MANAGED_BY_LABEL, MANAGER
 from tests.cluster.toolchain import go_binaries
 from tests.support.built import built
 
@@ -283,6 +284,20 @@ def test_promtool_accepts_the_alerts() -> None:
     alerts = CHART / "files" / "alerts.yaml"
     done = subprocess.run([str(promtool), "check", "rules", str(alerts)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_profiling_pods_of_listed_namespaces_accept_no_connection(tmp_path: Path) -> None:
+    egress = [{"ports": [{"port": 443}]}]
+    for rules in ([], egress):
+        values = {"networkPolicy": {"enabled": False, "tenants": ["team-a", "team-b"], "tenantEgress": rules}}
+        made = [each for each in rendered(values, tmp_path) if each["kind"] == "NetworkPolicy"]
+        assert [each["metadata"]["namespace"] for each in made] == ["team-a", "team-b"]
+        for each in made:
+            assert each["spec"]["ingress"] == [] and each["spec"].get("egress", []) == rules
+            assert each["spec"]["policyTypes"] == (["Ingress", "Egress"] if rules else ["Ingress"])
+            selected = each["spec"]["podSelector"]
+            assert selected["matchLabels"] == {MANAGED_BY_LABEL: MANAGER}
+            assert selected["matchExpressions"] == [{"key": BASELINE_LABEL, "operator": "Exists"}]
 
 
 def test_what_a_namespace_is_permitted_reaches_the_operator_and_the_policy(tmp_path: Path) -> None:

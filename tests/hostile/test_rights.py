@@ -31,6 +31,9 @@ def rules(plane: ControlPlane, name: str, namespace: str) -> Iterator[str]:
             for resource in rule.resources or ():
                 names = ",".join(sorted(rule.resource_names or ())) or "*"
                 yield f"{group or 'core'}/{resource} {names} {','.join(sorted(rule.verbs))}"
+    for beside in review.status.non_resource_rules:
+        for url in beside.non_resource_urls or ():
+            yield f"{url} {','.join(sorted(beside.verbs))}"
 
 
 def test_every_identity_may_do_what_the_golden_file_says_and_no_more(plane: ControlPlane) -> None:
