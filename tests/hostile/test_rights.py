@@ -1,6 +1,7 @@
 """What every identity of the chart may do, as the API server itself lists it (kubectl auth can-i --list)."""
 
 from collections.abc import Iterator
+from difflib import unified_diff
 from pathlib import Path
 
 import pytest
@@ -42,4 +43,4 @@ def test_every_identity_may_do_what_the_golden_file_says_and_no_more(plane: Cont
     for name, namespace in ASKED:
         lines.append(f"{name} in {namespace}")
         lines += [f"  {each}" for each in sorted(set(rules(plane, name, namespace)) - everybody)] or ["  nothing"]
-    assert "\n".join(lines) + "\n" == GOLDEN.read_text()
+    assert list(unified_diff(GOLDEN.read_text().splitlines(), lines, n=1, lineterm="")) == []
