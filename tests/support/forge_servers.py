@@ -18,6 +18,9 @@ MESSAGE = "Revert 1a2b3c4\n\nMfu-Operator-Suspect: 1a2b3c4\n"
 _AT = "2026-11-21T06:30:00Z"
 
 
+PEOPLE = {"rev": 51, "pat": 52}
+"""Who may be asked, by name."""
+
 OPERATOR, STRANGER = 41, 42
 """Accounts: who opens the pull requests, and somebody else."""
 
@@ -43,6 +46,9 @@ class Pull:
     state: str = "open"
     labels: list[str] = field(default_factory=list)
     comments: list[Said] = field(default_factory=list)
+    draft: bool = False
+    reviewers: list[str] = field(default_factory=list)
+    assignees: list[str] = field(default_factory=list)
 
     @property
     def merge_sha(self) -> str | None:
@@ -91,6 +97,15 @@ class Server:
 
     def pull(self, number: str) -> Pull:
         return self.pulls[int(number) - 1]
+
+    def review(self, request: httpx.Request, number: str) -> httpx.Response:
+        """Reviewers asked for by name; a stranger to the repository is refused."""
+        asked = json.loads(request.content)
+        names = [*asked.get("reviewers", ()), *(f"team/{name}" for name in asked.get("team_reviewers", ()))]
+        if any(name not in (*PEOPLE, "team/ml") for name in names):
+            return self.error(422, "Reviews may only be requested from collaborators.")
+        self.pull(number).reviewers += names
+        return httpx.Response(201, json={})
 
     def comment(self, request: httpx.Request, number: str, *keys: str) -> httpx.Response:
         """A new comment, whose text stands under the keys."""
@@ -157,8 +172,9 @@ class GiteaServer(Server):
             (
                 "GET",
                 f"{self.root}/labels",
-                lambda request: httpx.Response(200, json=[_LABEL]),
+                lambda request: httpx.Response(200, json=[_LABEL, {"id": 8, "name": "slow"}]),
             ),
+            ("POST", f"{self.root}/pulls/(\\d+)/requested_reviewers", self.review),
         ]
 
     def show(self, pull: Pull) -> Mapping[str, Any]:
@@ -191,12 +207,14 @@ class GiteaServer(Server):
         if self.has_open(body["head"]):
             return self.error(409, "pull request already exists for these targets")
         pull = self.opened(body["head"], body["base"], body["title"], body["body"])
-        pull.labels = [str(label) for label in body["labels"]]
+        pull.labels = [{7: "mfu-operator", 8: "slow"}[label] for label in body["labels"]]
+        pull.draft = pull.title.startswith("WIP: ")
         return httpx.Response(201, json=self.show(pull))
 
     def _edit(self, request: httpx.Request, number: str) -> httpx.Response:
         body, pull = json.loads(request.content), self.pull(number)
         pull.state, pull.body = body.get("state", pull.state), body.get("body", pull.body)
+        pull.assignees += body.get("assignees", [])
         return self.answer(number)
 
     def _comments(self, request: httpx.Request, number: str) -> httpx.Response:
@@ -229,6 +247,8 @@ class GitHubServer(Server):
             ),
             ("GET", f"{self.root}/commits/(\\w+)", lambda request, sha: self.commit(sha)),
             ("POST", f"{self.root}/issues/(\\d+)/labels", self._label),
+            ("POST", f"{self.root}/issues/(\\d+)/assignees", self._assign),
+            ("POST", f"{self.root}/pulls/(\\d+)/requested_reviewers", self.review),
         ]
 
     def show(self, pull: Pull) -> Mapping[str, Any]:
@@ -255,7 +275,13 @@ class GitHubServer(Server):
         if self.has_open(body["head"]):
             message = "A pull request already exists for team:branch."
             return httpx.Response(422, json={"message": "Validation Failed", "errors": [{"message": message}]})
-        return httpx.Response(201, json=self.show(self.opened(body["head"], body["base"], body["title"], body["body"])))
+        pull = self.opened(body["head"], body["base"], body["title"], body["body"])
+        pull.draft = body.get("draft", False)
+        return httpx.Response(201, json=self.show(pull))
+
+    def _assign(self, request: httpx.Request, number: str) -> httpx.Response:
+        self.pull(number).assignees += json.loads(request.content)["assignees"]
+        return httpx.Response(201, json={})
 
     def _label(self, request: httpx.Request, number: str) -> httpx.Response:
         self.pulls[int(number) - 1].labels = json.loads(request.content)["labels"]
@@ -283,6 +309,7 @@ class GitLabServer(Server):
         return [
             ("GET", self.root, lambda request: httpx.Response(200, json={"default_branch": "main"})),
             ("GET", f"{self.root}/merge_requests", self._list),
+            ("GET", f"{self.root}/users", self._users),
             ("GET", f"{self.root}/merge_requests/(\\d+)", lambda request, number: self.answer(number)),
             ("POST", f"{self.root}/merge_requests", self._open),
             ("PUT", f"{self.root}/merge_requests/(\\d+)", self._edit),
@@ -330,13 +357,21 @@ class GitLabServer(Server):
             message = ["Another open merge request already exists for this source branch: !1"]
             return httpx.Response(409, json={"message": message})
         pull = self.opened(body["source_branch"], body["target_branch"], body["title"], body["description"])
-        pull.labels = body["labels"].split(",")
+        pull.labels, pull.draft = body["labels"].split(","), pull.title.startswith("Draft: ")
         return httpx.Response(201, json=self.show(pull))
 
     def _edit(self, request: httpx.Request, number: str) -> httpx.Response:
         body, pull = json.loads(request.content), self.pull(number)
-        pull.state, pull.body = {"close": "closed"}[body["state_event"]], body["description"]
+        if "state_event" in body:
+            pull.state, pull.body = {"close": "closed"}[body["state_event"]], body["description"]
+        names = {number: name for name, number in PEOPLE.items()}
+        pull.reviewers += [names[each] for each in body.get("reviewer_ids", ())]
+        pull.assignees += [names[each] for each in body.get("assignee_ids", ())]
         return self.answer(number)
+
+    def _users(self, request: httpx.Request) -> httpx.Response:
+        wanted = request.url.params["search"]
+        return httpx.Response(200, json=[{"id": PEOPLE[each], "username": each} for each in PEOPLE if wanted in each])
 
     def _notes(self, request: httpx.Request, number: str) -> httpx.Response:
         said = [
@@ -406,12 +441,14 @@ class BitbucketServer(Server):
         existing = [pull for pull in self.pulls if pull.branch == branch and pull.state == "open"]
         base = body.get("destination", {"branch": {"name": "main"}})["branch"]["name"]
         pull = existing[0] if existing else self.opened(branch, base, body["title"], body["description"])
+        pull.draft = body.get("draft", False)
         return httpx.Response(201, json=self.show(pull))
 
     def _edit(self, request: httpx.Request, number: str) -> httpx.Response:
         body, pull = json.loads(request.content), self.pull(number)
         assert body["title"] == pull.title
-        pull.body = body["description"]
+        pull.body = body.get("description", pull.body)
+        pull.reviewers += [each["uuid"] for each in body.get("reviewers", ())]
         return self.answer(number)
 
     def _decline(self, request: httpx.Request, number: str) -> httpx.Response:
@@ -448,6 +485,7 @@ class AzureServer(Server):
             ("POST", f"{self.root}/pullrequests", self._open),
             ("GET", f"{self.root}/pullrequests/(\\d+)", lambda request, number: self.answer(number)),
             ("PATCH", f"{self.root}/pullrequests/(\\d+)", self._edit),
+            ("PUT", f"{self.root}/pullrequests/(\\d+)/reviewers/([\\w-]+)", self._review),
             ("GET", f"{self.root}/pullrequests/(\\d+)/threads", self._threads),
             ("POST", f"{self.root}/pullrequests/(\\d+)/threads", self._thread),
             ("PATCH", f"{self.root}/pullrequests/\\d+/threads/(\\d+)/comments/1", self._recomment),
@@ -481,7 +519,7 @@ class AzureServer(Server):
             message = "TF401179: An active pull request for the source and target branch already exists."
             return httpx.Response(409, json={"message": message, "typeKey": "GitPullRequestExistsException"})
         pull = self.opened(branch, base, body["title"], body["description"])
-        pull.labels = [label["name"] for label in body["labels"]]
+        pull.labels, pull.draft = [label["name"] for label in body["labels"]], body["isDraft"]
         return httpx.Response(201, json=self.show(pull))
 
     def _edit(self, request: httpx.Request, number: str) -> httpx.Response:
@@ -489,6 +527,10 @@ class AzureServer(Server):
         assert len(body["description"]) <= 4000
         pull.state, pull.body = {"abandoned": "closed"}[body["status"]], body["description"]
         return self.answer(number)
+
+    def _review(self, request: httpx.Request, number: str, name: str) -> httpx.Response:
+        self.pull(number).reviewers.append(name)
+        return httpx.Response(200, json={"id": name})
 
     def _threads(self, request: httpx.Request, number: str) -> httpx.Response:
         threads = [

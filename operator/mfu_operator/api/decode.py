@@ -32,6 +32,7 @@ from mfu_operator.model.baseline import (
     WorkloadRef,
 )
 from mfu_operator.model.git_ref import is_branch
+from mfu_operator.model.proposal import Review
 from mfu_operator.model.web_address import flaw, path_flaw
 
 T = TypeVar("T")
@@ -51,6 +52,9 @@ MOST_MFU = 1.5
 LAST_PORT = 65535
 LONGEST_DEADLINE_S = 4 * 3600.0
 """A profiling Job holds what its run holds: it waits for a node, warms up and records a few steps within this."""
+
+MOST_ASKED, LONGEST_NAME = 15, 100
+"""Reviewers, assignees or labels of one pull request, and the characters of one: GitHub takes 15 and 50."""
 
 MOST_RANKS = 64
 """Of a running job that one capture asks."""
@@ -299,7 +303,28 @@ def _remediation(section: Section) -> Remediation:
         path=_path(section),
         cool_down_s=_or(section.duration_s("coolDown"), default.cool_down_s),
         freeze=freezes(section),
+        review=_review(section.section("pullRequest")),
     )
+
+
+def _review(section: Section) -> Review:
+    return Review(
+        reviewers=_names(section, "reviewers"),
+        assignees=_names(section, "assignees"),
+        labels=_few(section, "labels", section.texts("labels")),
+        draft=section.flag("draft"),
+        code_owners=section.flag("codeOwners", default=True),
+    )
+
+
+def _names(section: Section, field: str) -> tuple[str, ...]:
+    return _few(section, field, tuple(name.strip().removeprefix("@") for name in section.texts(field)))
+
+
+def _few(section: Section, field: str, texts: tuple[str, ...]) -> tuple[str, ...]:
+    if len(texts) > MOST_ASKED or any(len(text) > LONGEST_NAME for text in texts):
+        section.refuse(field, f"has more than {MOST_ASKED} items or one of more than {LONGEST_NAME} characters")
+    return texts
 
 
 def _application(section: Section) -> ApplicationRef:

@@ -1,6 +1,7 @@
 """From an incident with a suspect to the proposal that undoes it."""
 
 import re
+from dataclasses import replace
 from hashlib import sha256
 
 from mfu_operator.errors import AskPerson
@@ -10,7 +11,7 @@ from mfu_operator.model.baseline import ForgeKind
 from mfu_operator.model.commit import Commit, Source, Suspect
 from mfu_operator.model.incident import Incident
 from mfu_operator.model.investigation import Findings
-from mfu_operator.model.proposal import Edit, Proposal, ProposalKind
+from mfu_operator.model.proposal import Edit, Proposal, ProposalKind, Review
 
 BRANCH_PREFIX = "mfu-operator/"
 
@@ -71,6 +72,7 @@ def propose(
     cost: message.Cost | None = None,
     forge: ForgeKind | None = None,
     forge_address: str | None = None,
+    review: Review | None = None,
 ) -> Proposal:
     """The proposal that undoes the chosen commit, or what came with none, as it was rendered.
 
@@ -86,6 +88,7 @@ def propose(
         cost: what the loss costs.
         forge: the kind of the host, where it is declared; for links.
         forge_address: its base address, where it is declared.
+        review: whom the pull request asks; None: whoever owns the files.
 
     Raises:
         AskPerson: nothing undoes it, and why.
@@ -119,7 +122,13 @@ def propose(
         revert_sha=sha if revert else None,
         base_sha=undoing.base,
         edits=undoing.edits,
+        review=_asked(review or Review(), undoing.owners),
     )
+
+
+def _asked(review: Review, owners: tuple[str, ...]) -> Review:
+    more = owners if review.code_owners else ()
+    return replace(review, reviewers=tuple(dict.fromkeys((*review.reviewers, *more))))
 
 
 def is_rollback(commit: Commit) -> bool:

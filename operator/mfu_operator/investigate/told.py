@@ -3,6 +3,7 @@
 from mfu_operator.errors import Unreadable
 from mfu_operator.gitops.blame.answer import Also, Base, ProposalRow, Remaining, shortened
 from mfu_operator.gitops.rendered.difference import rows
+from mfu_operator.gitops.telling.owners import CODEOWNERS, owners
 from mfu_operator.investigate.desk import Offer
 from mfu_operator.model.investigation import Undoing
 from mfu_operator.model.proposal import Edit, ProposalKind
@@ -54,7 +55,13 @@ def undoing(offer: Offer) -> Undoing:
         also=tuple(also[:MOST]),
         remark=offer.remark,
         pins=offer.pins,
+        owners=_owners(offer),
     )
+
+
+def _owners(offer: Offer) -> tuple[str, ...]:
+    text = next((found for path in CODEOWNERS if (found := offer.desk.text(path)) is not None), "")
+    return owners(text, tuple(offer.candidate.files))
 
 
 def _edit(offer: Offer, path: str) -> Edit:

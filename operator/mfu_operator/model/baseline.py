@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from mfu_operator.model.freeze import Freeze
+from mfu_operator.model.proposal import Review
 
 
 class Signal(StrEnum):
@@ -227,6 +228,7 @@ class Remediation:
     path: str | None = None
     cool_down_s: float = 6 * 3600.0
     freeze: tuple[Freeze, ...] = ()
+    review: Review = field(default_factory=Review)
 
 
 @dataclass(frozen=True, slots=True)

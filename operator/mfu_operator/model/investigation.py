@@ -43,6 +43,7 @@ class Undoing:
         remaining: what still differs from the known good afterwards, as sentences.
         also: what of other workloads it changes, as sentences.
         remark: what a person has to know besides.
+        owners: who owns the changed files by the repository's CODEOWNERS.
         pins: what is set back that came with no commit, as sentences; none where a commit is undone.
     """
 
@@ -53,6 +54,7 @@ class Undoing:
     also: tuple[str, ...] = ()
     remark: str = ""
     pins: tuple[str, ...] = ()
+    owners: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,18 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True)
+class Review:
+    """Whom a pull request asks, and what stands on it. Names are the forge's, without "@"; `org/team` is a team where
+    the forge has teams. `code_owners`: those of the changed files are asked too, by the repository's own CODEOWNERS."""
+
+    reviewers: tuple[str, ...] = ()
+    assignees: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    draft: bool = False
+    code_owners: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Proposal:
     """A pull request to be: everything that a forge needs, nothing that it does not. `branch` is derived from
     what is undone and where, so that doing it twice, or for two baselines, gives the same. `base_sha` is the commit of
@@ -41,6 +53,7 @@ class Proposal:
     base_sha: str | None = None
     edits: tuple[Edit, ...] = ()
     """What changes, where that is not a whole commit taken back."""
+    review: Review = Review()
 
 
 class Closing(StrEnum):
@@ -62,7 +75,8 @@ class PullRequestState(StrEnum):
 @dataclass(frozen=True, slots=True)
 class PullRequest:
     """A pull request as the forge has it. `head` is its branch's newest commit (None: not told), `merge_sha` and
-    `merged_at` (Unix seconds) are set once it is merged. `withdrawn`: the operator closed it, not a person."""
+    `merged_at` (Unix seconds) are set once it is merged. `withdrawn`: the operator closed it, not a person. `unmet` is
+    what the forge did not take of what was asked for when it was opened, as sentences."""
 
     number: int
     url: str
@@ -73,3 +87,4 @@ class PullRequest:
     merge_sha: str | None = None
     merged_at: float | None = None
     withdrawn: bool = False
+    unmet: tuple[str, ...] = ()

@@ -155,6 +155,7 @@ def _to_propose(
             cost=cost_of(world, found),
             forge=world.spec.remediation.forge,
             forge_address=world.spec.remediation.forge_address,
+            review=world.spec.remediation.review,
         )
     except AskPerson as error:
         blocked = (error.reason, error.message)
@@ -221,8 +222,10 @@ def _proposed(world: World, effect: EnsurePullRequest, outcome: Proposed) -> Con
         )
         incident = replace(opened(world), blocked=blocked)
         return Conclusion(replace(world.status, incident=incident), (Event("Warning", *blocked),))
-    event = Event("Normal", "Proposed", f"{found.url}: {fact.title}", found.url)
-    return Conclusion(replace(world.status, incident=incident), (event,))
+    events = [Event("Normal", "Proposed", f"{found.url}: {fact.title}", found.url)]
+    if found.unmet:
+        events.append(Event("Warning", "ReviewNotAsked", f"{found.url}: {'; '.join(found.unmet)}"))
+    return Conclusion(replace(world.status, incident=incident), tuple(events))
 
 
 def _refused(status: Status, url: str, now_s: float) -> Status:

@@ -26,6 +26,7 @@ from mfu_operator.model.baseline import (
     Watch,
     WorkloadRef,
 )
+from mfu_operator.model.proposal import Review
 
 MINIMAL: dict[str, Any] = {
     "metadata": {"namespace": "training", "name": "gpt-small"},
@@ -197,6 +198,10 @@ def test_a_full_spec() -> None:
             "spec.remediation.repository holds credent",
         ),
         ({"remediation": {"forge": {"address": "git.example"}}}, "spec.remediation.forge.address is not a web address"),
+        (
+            {"remediation": {"pullRequest": {"reviewers": ["a"] * 16}}},
+            "spec.remediation.pullRequest.reviewers has more than 15 items",
+        ),
         ({"remediation": {"path": "../other"}}, "spec.remediation.path is '../other'"),
         ({"remediation": {"branch": "--upload-pack=touch"}}, "which Git does not take for a branch"),
         ({"remediation": {"repository": "https://git.example/a/b?q="}}, "spec.remediation.repository holds a query"),
@@ -272,3 +277,11 @@ def test_a_budget_is_of_captures_and_of_gpu_minutes() -> None:
     found = decode.spec(body(profiling={"budget": {"capturesPerDay": 4, "copyGpuMinutesPerDay": 0}}))
     assert found.profiling.budget == Budget(4, 0)
     assert decode.spec(body()).profiling.budget == Budget()
+
+
+def test_what_stands_on_the_pull_request_is_read_and_owners_are_asked_by_default() -> None:
+    asked = {"reviewers": ["@ann", "org/ml"], "assignees": ["pat"], "labels": ["slow"], "draft": True}
+    assert decode.spec(body(remediation={"pullRequest": asked})).remediation.review == Review(
+        ("ann", "org/ml"), ("pat",), ("slow",), draft=True, code_owners=True
+    )
+    assert decode.spec(body(remediation={})).remediation.review == Review()

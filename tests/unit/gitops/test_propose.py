@@ -20,7 +20,7 @@ from mfu_operator.model.commit import Commit, FileChange, Source
 from mfu_operator.model.diagnosis import Bottleneck, Diagnosis
 from mfu_operator.model.incident import Incident, ProfileFact
 from mfu_operator.model.investigation import Findings, Question, Undoing
-from mfu_operator.model.proposal import Edit, Proposal, ProposalKind
+from mfu_operator.model.proposal import Edit, Proposal, ProposalKind, Review
 from tests.support.repository_double import investigated
 
 INSTALLATION = "6b1e9c52-0a7d-4c9e-8f21-1d2c3b4a5f60"
@@ -74,6 +74,7 @@ def made(
     where: Source | None = None,
     cost: Cost | None = None,
     forge: ForgeKind | None = None,
+    review: Review | None = None,
 ) -> Proposal:
     findings = found or ranking()
     assert findings.ranking.chosen is not None
@@ -88,6 +89,7 @@ def made(
         runbooks="https://docs.example/runbooks/",
         cost=cost,
         forge=forge,
+        review=review,
     )
 
 
@@ -97,6 +99,16 @@ def test_the_body_tells_how_to_see_the_loss_as_a_picture() -> None:
         "\nkubectl get tb gpt-small -n training -o yaml | kubectl mfu replay --baseline - --prometheus URL "
         "--since 2026-01-01T00:00:00Z -o svg\n"
     ) in body
+
+
+def test_who_owns_the_changed_files_is_asked_unless_the_spec_says_otherwise() -> None:
+    findings = ranking()
+    assert findings.undoing is not None
+    owned = replace(findings, undoing=replace(findings.undoing, owners=("ann", "org/ml")))
+    assert made(owned).review.reviewers == ("ann", "org/ml")
+    spec = Review(reviewers=("pat", "ann"), draft=True)
+    assert made(owned, review=spec).review == replace(spec, reviewers=("pat", "ann", "org/ml"))
+    assert made(owned, review=replace(spec, code_owners=False)).review.reviewers == ("pat", "ann")
 
 
 def test_the_chosen_commit_is_reverted_on_a_branch_that_is_named_after_it() -> None:

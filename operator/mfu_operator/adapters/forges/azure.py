@@ -1,16 +1,19 @@
 """Azure DevOps, the service and the server."""
 
 import base64
+import functools
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
 from mfu_operator.adapters.forges.address import Address
-from mfu_operator.adapters.forges.http import LABEL, Api, Refused, Web, text_of, understood
+from mfu_operator.adapters.forges.http import LABEL, Api, Refused, Web, text_of, understood, unmet
 from mfu_operator.adapters.forges.marks import WITHDRAWN, Comment, closing_text, cut, keep_note
 from mfu_operator.adapters.timestamps import unix_time
 from mfu_operator.errors import Stall
-from mfu_operator.model.proposal import Closing, Proposal, PullRequest, PullRequestState
+from mfu_operator.model.proposal import Closing, Proposal, PullRequest, PullRequestState, Review
 from mfu_operator.ports import Credentials
 
 _STATES = {"active": PullRequestState.OPEN, "completed": PullRequestState.MERGED}
@@ -19,6 +22,7 @@ LONGEST = 4000
 """Characters of a description."""
 
 _HEADS = "refs/heads/"
+_ID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 class AzureDevOps:
@@ -62,15 +66,28 @@ class AzureDevOps:
             "targetRefName": f"{_HEADS}{self._base(proposal)}",
             "title": proposal.title,
             "description": cut(proposal.body, LONGEST),
-            "labels": [{"name": LABEL}],
+            "labels": [{"name": name} for name in (LABEL, *proposal.review.labels)],
+            "isDraft": proposal.review.draft,
         }
         try:
-            return self._read(self._api.post("pullrequests", body))
+            opened = self._read(self._api.post("pullrequests", body))
+            return replace(opened, unmet=self._ask(opened.number, proposal.review))
         except Refused:
             raced = self.find(proposal.branch)
             if raced is None:
                 raise
             return raced
+
+    def _ask(self, number: int, review: Review) -> tuple[str, ...]:
+        """Reviewers, whom Azure DevOps takes by id alone; what was not taken."""
+        told = tuple(["assignees: Azure DevOps has none"] if review.assignees else [])
+        for name in review.reviewers:
+            if not _ID.fullmatch(name):
+                told += (f"reviewer {name}: Azure DevOps wants the id of the identity",)
+                continue
+            where = f"pullrequests/{number}/reviewers/{name}"
+            told += unmet(f"reviewer {name}", functools.partial(self._api.change, where, {"vote": 0}, "PUT"))
+        return told
 
     @understood
     def get(self, number: int) -> PullRequest:

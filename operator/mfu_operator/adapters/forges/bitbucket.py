@@ -2,11 +2,12 @@
 
 import base64
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
 from mfu_operator.adapters.forges.address import Address
-from mfu_operator.adapters.forges.http import Api, Refused, Web, text_of, understood
+from mfu_operator.adapters.forges.http import Api, Refused, Web, text_of, understood, unmet
 from mfu_operator.adapters.forges.marks import WITHDRAWN, Comment, closing_text, keep_note
 from mfu_operator.adapters.timestamps import unix_time
 from mfu_operator.model.proposal import Closing, Proposal, PullRequest, PullRequestState
@@ -56,13 +57,29 @@ class Bitbucket:
         }
         if proposal.base not in ("", "HEAD"):
             body["destination"] = {"branch": {"name": proposal.base}}
+        if proposal.review.draft:
+            body["draft"] = True
         try:
-            return _read(self._api.post("pullrequests", body))
+            opened = _read(self._api.post("pullrequests", body))
+            return replace(opened, unmet=self._ask(opened.number, proposal))
         except Refused:
             raced = self.find(proposal.branch)
             if raced is None:
                 raise
             return raced
+
+    def _ask(self, number: int, proposal: Proposal) -> tuple[str, ...]:
+        """Reviewers, whom Bitbucket takes by uuid alone; what was not taken."""
+        review = proposal.review
+        ids = [name for name in review.reviewers if name.startswith("{")]
+        told = tuple(
+            f"reviewer {name}: Bitbucket wants the uuid, in braces" for name in review.reviewers if name not in ids
+        )
+        told += ("labels and assignees: Bitbucket has none",) if review.labels or review.assignees else ()
+        if ids:
+            body = {"title": proposal.title, "reviewers": [{"uuid": each} for each in ids]}
+            told += unmet("reviewers", lambda: self._api.change(f"pullrequests/{number}", body, "PUT"))
+        return told
 
     @understood
     def get(self, number: int) -> PullRequest:

@@ -1,14 +1,16 @@
 """Gitea and Forgejo."""
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
 from mfu_operator.adapters.forges.address import Address
-from mfu_operator.adapters.forges.http import LABEL, Api, Refused, Web, text_of, understood
+from mfu_operator.adapters.forges.http import LABEL, Api, Refused, Web, text_of, understood, unmet
 from mfu_operator.adapters.forges.marks import WITHDRAWN, Comment, closing_text, keep_note
 from mfu_operator.adapters.timestamps import unix_time
-from mfu_operator.model.proposal import Closing, Proposal, PullRequest, PullRequestState
+from mfu_operator.model.proposal import Closing, Proposal, PullRequest, PullRequestState, Review
 from mfu_operator.ports import Credentials
 
 _PAGE = 50
@@ -40,9 +42,13 @@ class Gitea:
         found = self.find(proposal.branch)
         if found is not None:
             return found
-        body = {"title": proposal.title, "body": proposal.body, "head": proposal.branch, "base": self._base(proposal)}
+        review = proposal.review
+        title = f"WIP: {proposal.title}" if review.draft else proposal.title
+        body = {"title": title, "body": proposal.body, "head": proposal.branch, "base": self._base(proposal)}
         try:
-            return _read(self._api.post("pulls", body | {"labels": self._labels()}))
+            labels, missing = self._labels(review.labels)
+            opened = _read(self._api.post("pulls", body | {"labels": labels}))
+            return replace(opened, unmet=(*missing, *self._ask(opened.number, review)))
         except Refused as error:
             raced = self.find(proposal.branch) if error.status == 409 else None
             if raced is None:
@@ -92,11 +98,28 @@ class Gitea:
             return proposal.base
         return str(self._api.get("")["default_branch"])
 
-    def _labels(self) -> list[int]:
-        """The label's id, made where there is none; none where the token may not."""
-        named = [label["id"] for label in self._api.get("labels", {"limit": _PAGE}) or () if label["name"] == LABEL]
-        if named:
-            return named[:1]
+    def _ask(self, number: int, review: Review) -> tuple[str, ...]:
+        """Assignees and reviewers; what was not taken."""
+        told = tuple[str, ...]()
+        if review.assignees:
+            asked = {"assignees": list(review.assignees)}
+            told += unmet("assignees", lambda: self._api.change(f"pulls/{number}", asked))
+        for name in review.reviewers:  # one by one, for Gitea refuses all where it refuses one
+            team = name.partition("/")[2]
+            one = {"team_reviewers": [team]} if team else {"reviewers": [name]}
+            where = f"pulls/{number}/requested_reviewers"
+            told += unmet(f"reviewer {name}", functools.partial(self._api.post, where, one))
+        return told
+
+    def _labels(self, wanted: Sequence[str]) -> tuple[list[int], tuple[str, ...]]:
+        """The labels' ids, and what is said of those that there are not. The operator's own is made."""
+        known = {label["name"]: label["id"] for label in self._api.get("labels", {"limit": _PAGE}) or ()}
+        missing = tuple(f"label {name}: the repository has none of this name" for name in wanted if name not in known)
+        own = [known[LABEL]] if LABEL in known else self._own_label()
+        return [*own, *(known[name] for name in wanted if name in known)], missing
+
+    def _own_label(self) -> list[int]:
+        """None where the token may not make it."""
         try:
             made = self._api.post(
                 "labels", {"name": LABEL, "color": "#76b900", "description": "Opened by mfu-operator"}

@@ -1,15 +1,16 @@
 """GitHub and GitHub Enterprise Server."""
 
+import functools
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
 from mfu_operator.adapters.forges.address import Address
-from mfu_operator.adapters.forges.http import LABEL, Api, Refused, Web, text_of, understood
+from mfu_operator.adapters.forges.http import LABEL, Api, Refused, Web, text_of, understood, unmet
 from mfu_operator.adapters.forges.marks import WITHDRAWN, Comment, closing_text, keep_note
 from mfu_operator.adapters.timestamps import unix_time
-from mfu_operator.errors import MfuError
-from mfu_operator.model.proposal import Closing, Proposal, PullRequest, PullRequestState
+from mfu_operator.model.proposal import Closing, Proposal, PullRequest, PullRequestState, Review
 from mfu_operator.ports import Credentials
 
 _PAGE = 100
@@ -55,15 +56,18 @@ class GitHub:
         if found is not None:
             return found
         body = {"title": proposal.title, "body": proposal.body, "head": proposal.branch, "base": self._base(proposal)}
+        pulls, drafted = f"{self._repository}/pulls", tuple[str, ...]()
         try:
-            opened = _read(self._api.post(f"{self._repository}/pulls", body))
-        except Refused:
+            opened = _read(self._api.post(pulls, body | ({"draft": True} if proposal.review.draft else {})))
+        except Refused as error:
             raced = self.find(proposal.branch)
-            if raced is None:
+            if raced is not None:
+                return raced
+            if not proposal.review.draft or "draft" not in error.said.lower():
                 raise
-            return raced
-        self._label(opened.number)
-        return opened
+            drafted = (f"draft: {error.said}",)
+            opened = _read(self._api.post(pulls, body))
+        return replace(opened, unmet=(*drafted, *self._ask(opened.number, proposal.review)))
 
     @understood
     def get(self, number: int) -> PullRequest:
@@ -114,12 +118,21 @@ class GitHub:
             raise self._api.missing("such repository")
         return str(found["default_branch"])
 
-    def _label(self, number: int) -> None:
-        """A label is a convenience: the pull request stands without it (fine-grained tokens need `issues: write`)."""
-        try:
-            self._api.post(f"{self._repository}/issues/{number}/labels", {"labels": [LABEL]})
-        except (MfuError, Refused):
-            return
+    def _ask(self, number: int, review: Review) -> tuple[str, ...]:
+        """Labels, assignees and reviewers; what was not taken, of what was asked for. Fine-grained tokens need
+        `issues: write` for labels and assignees."""
+        issue, told = f"{self._repository}/issues/{number}", tuple[str, ...]()
+        labelled = unmet("labels", lambda: self._api.post(f"{issue}/labels", {"labels": [LABEL, *review.labels]}))
+        told += labelled if review.labels else ()
+        if review.assignees:
+            asked = {"assignees": list(review.assignees)}
+            told += unmet("assignees", lambda: self._api.post(f"{issue}/assignees", asked))
+        for name in review.reviewers:  # one by one, for GitHub refuses all where it refuses one
+            team = name.partition("/")[2]
+            one = {"team_reviewers": [team]} if team else {"reviewers": [name]}
+            where = f"{self._repository}/pulls/{number}/requested_reviewers"
+            told += unmet(f"reviewer {name}", functools.partial(self._api.post, where, one))
+        return told
 
 
 def _author(of: Mapping[str, Any]) -> object:

@@ -1,14 +1,16 @@
 """GitLab, the service and self-managed."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
 from mfu_operator.adapters.forges.address import Address
-from mfu_operator.adapters.forges.http import LABEL, Api, Refused, Web, text_of, understood
+from mfu_operator.adapters.forges.http import LABEL, Api, Refused, Web, text_of, understood, unmet
 from mfu_operator.adapters.forges.marks import WITHDRAWN, Comment, closing_text, keep_note
 from mfu_operator.adapters.timestamps import unix_time
-from mfu_operator.model.proposal import Closing, Proposal, PullRequest, PullRequestState
+from mfu_operator.errors import MfuError
+from mfu_operator.model.proposal import Closing, Proposal, PullRequest, PullRequestState, Review
 from mfu_operator.ports import Credentials
 
 _PAGE = 100
@@ -48,16 +50,18 @@ class GitLab:
         found = self.find(proposal.branch)
         if found is not None:
             return found
+        review = proposal.review
         body = {
             "source_branch": proposal.branch,
             "target_branch": self._base(proposal),
-            "title": proposal.title,
+            "title": f"Draft: {proposal.title}" if review.draft else proposal.title,
             "description": proposal.body,
-            "labels": LABEL,
+            "labels": ",".join([LABEL, *(label for label in review.labels if "," not in label)]),
             "remove_source_branch": True,
         }
         try:
-            return _read(self._api.post("merge_requests", body))
+            opened = _read(self._api.post("merge_requests", body))
+            return replace(opened, unmet=self._ask(opened.number, review))
         except Refused as error:
             raced = self.find(proposal.branch) if error.status == 409 else None
             if raced is None:
@@ -99,6 +103,25 @@ class GitLab:
             lambda said: self._api.post(notes, {"body": said}),
             lambda known, said: self._api.change(f"{notes}/{known.id}", {"body": said}, "PUT"),
         )
+
+    def _ask(self, number: int, review: Review) -> tuple[str, ...]:
+        """Reviewers and assignees, whom GitLab takes by number; what was not taken. Free tiers keep one of each."""
+        told, asked = tuple[str, ...](), dict[str, list[int]]()
+        for field, names in (("reviewer_ids", review.reviewers), ("assignee_ids", review.assignees)):
+            known = {name: self._user(name) for name in names}
+            asked[field] = [number for number in known.values() if number is not None]
+            told += tuple(f"{field[:8]} {name}: the project has no such user" for name in known if known[name] is None)
+        asked = {field: numbers for field, numbers in asked.items() if numbers}
+        if asked:
+            told += unmet("reviewers", lambda: self._api.change(f"merge_requests/{number}", asked, "PUT"))
+        return told
+
+    def _user(self, name: str) -> int | None:
+        try:
+            found = self._api.get("users", {"search": name, "per_page": _PAGE}) or ()
+        except MfuError:
+            return None
+        return next((int(user["id"]) for user in found if user.get("username") == name), None)
 
     def _request(self, number: int) -> Mapping[str, Any]:
         found: Mapping[str, Any] | None = self._api.get(f"merge_requests/{number}")

@@ -12,7 +12,7 @@ import httpx
 from mfu_operator.adapters.egress import ANYWHERE, Egress
 from mfu_operator.adapters.forges.limits import Limits, is_limited
 from mfu_operator.adapters.guarded_http import AnswerTooLarge, client, content, secrets_in
-from mfu_operator.errors import Retry, Stall
+from mfu_operator.errors import MfuError, Retry, Stall
 from mfu_operator.model.masking import without
 
 Arguments = ParamSpec("Arguments")
@@ -227,6 +227,17 @@ def understood(method: Callable[Arguments, Answer]) -> Callable[Arguments, Answe
             raise Retry("ForgeUnreachable", told) from error
 
     return read
+
+
+def unmet(what: str, act: Callable[[], object]) -> tuple[str, ...]:
+    """Nothing where it could be done, else what the forge did not take: a pull request stands without it."""
+    try:
+        act()
+    except Refused as error:
+        return (f"{what}: {error.said}",)
+    except MfuError as error:
+        return (f"{what}: {error.message}",)
+    return ()
 
 
 def text_of(value: object) -> str | None:
