@@ -16,13 +16,14 @@ from mfu_operator.gitops.blame.verdicts import judge
 from mfu_operator.gitops.sources import applications
 from mfu_operator.gitops.sources.plan import Engine, Part, Plan, settings_changed
 from mfu_operator.gitops.sources.tree import NotRenderable, clean
+from mfu_operator.investigate.bases import of_bases
 from mfu_operator.investigate.compare import Comparison, release_of, unfolded, window, with_release
 from mfu_operator.investigate.desk import Offer
 from mfu_operator.investigate.fetching import fetch
 from mfu_operator.investigate.propose import propose
 from mfu_operator.investigate.remotes import mounts
 from mfu_operator.investigate.request import Request
-from mfu_operator.investigate.sources import Opened, clone_of, open_all, stores
+from mfu_operator.investigate.sources import Opened, open_all, stores
 from mfu_operator.investigate.texts import texts
 from mfu_operator.investigate.told import row
 
@@ -72,7 +73,7 @@ def investigated(request: Request, turn: AbstractContextManager[object] | None =
             plan = Plan(parts=(Part(engine=Engine.NONE),))
             opened = open_all(request, plan, store)
         fetch(opened, plan)
-        beside = mounts(opened, lambda repository: clone_of(request, repository), store)
+        beside = mounts(opened, of_bases(request, Path(folder), store))
         fetch_chart = Charts(request.egress, Path(folder) / "charts").fetch if request.egress else None
         _at_hand(opened, fetch_chart)
         with turn or nullcontext():

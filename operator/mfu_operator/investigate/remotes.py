@@ -20,17 +20,14 @@ MAX_MOUNTS = 50
 _BASES = ("resources", "bases", "components")
 
 
-def mounts(
-    opened: Sequence[Opened], clone: Callable[[str], str | None], store: Callable[[str], Store]
-) -> Mapping[str, Mount]:
-    """By address as it is written, the folder of another repository that was given.
+def mounts(opened: Sequence[Opened], objects: Callable[[str], Store | None]) -> Mapping[str, Mount]:
+    """By address as it is written, the folder of another repository that is at hand.
 
-    Those that were not given, or follow a branch, are left out: what reads them cannot be rendered, and says so.
+    Those that are not, or follow a branch, are left out: what reads them cannot be rendered, and says so.
 
     Args:
         opened: the application's sources.
-        clone: a local clone of a repository; None: not given.
-        store: a clone's objects.
+        objects: those of a repository; None: it was not given, and may not be fetched.
     """
     found: dict[str, Mount] = {}
     waiting = sorted({address for one in opened if one.store for address in _named(one)})
@@ -38,32 +35,31 @@ def mounts(
         address = waiting.pop(0)
         if address in found:
             continue
-        mount = _mount(address, len(found), clone, store)
+        mount = _mount(address, len(found), objects)
         if mount is not None:
             found[address] = mount
             waiting.extend(_addresses(mount.tree, mount.blob))
     return found
 
 
-def _mount(
-    address: str, number: int, clone: Callable[[str], str | None], store: Callable[[str], Store]
-) -> Mount | None:
+def _mount(address: str, number: int, objects: Callable[[str], Store | None]) -> Mount | None:
     meant = remote(address)
-    given = clone(meant.repository) if meant else None
-    if meant is None or given is None:
+    if meant is None or not meant.ref:
         return None
-    objects = store(given)
-    if not meant.ref or meant.ref in objects.branches():
+    found = objects(meant.repository)
+    if found is None or meant.ref in found.branches():
         return None
     try:
-        sha = objects.resolve(meant.ref)
+        sha = found.resolve(meant.ref)
     except Unreadable:
         return None
-    tree = objects.tree(sha)
-    objects.fetch(set(read_of(tree, [meant.path])))
+    tree = found.tree(sha)
+    wanted = set(read_of(tree, [meant.path]))
+    found.obtain(wanted)
+    found.fetch(wanted)
     start = f"{FOLDER}/{number}"
     moved = {f"{start}/{path}": entry for path, entry in tree.items()}
-    return Mount(posixpath.join(start, meant.path).rstrip("/"), moved, objects.blob)
+    return Mount(posixpath.join(start, meant.path).rstrip("/"), moved, found.blob)
 
 
 def _named(one: Opened) -> Iterator[str]:

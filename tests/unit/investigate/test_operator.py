@@ -252,6 +252,42 @@ def test_the_files_of_a_whole_window_come_in_one_batch(story: Story) -> None:
     assert len(sent) <= 4, asked
 
 
+def of_a_remote_base(story: Story, address: str) -> None:
+    """An overlay of a base that lies in another repository, at v1 fast and at v2 slow."""
+    bases = Story(story.folder / "bases")
+    bases.commit("Fast", {"base/kustomization.yaml": BASE, "base/job.yaml": job(), "base/train.yaml": TRAIN})
+    bases.upstream.git("tag", "v1")
+    bases.replace("Slow", "base/train.yaml", "num_workers: 8", "num_workers: 0")
+    bases.upstream.git("tag", "v2")
+    bases.upstream.git("push", "--quiet", "--tags", "origin")
+    root = "resources: ['{address}/bases/models.git//base?ref=%s']\n".replace("{address}", address)
+    story.commit("Good", {"prod/kustomization.yaml": root % "v1"})
+    story.commit("Docs", {"README.md": "x\n"})
+    story.commit("Newer base", {"prod/kustomization.yaml": root % "v2"})
+
+
+@needs_engines
+@pytest.mark.usefixtures("engines")
+def test_a_remote_base_is_fetched_by_the_operator_without_its_password(story: Story) -> None:
+    asked: list[str] = []
+    with served(story.folder, "", asked) as address:
+        of_a_remote_base(story, address)
+        findings = found(story, "prod")
+        refused = found(story, "prod", egress=Egress())
+    assert chosen(story, findings) == "Newer base", findings
+    assert any("/bases/models.git" in path for path in asked)
+    assert chosen(story, refused) is None and "which is remote and is not fetched" in refused.not_rendered
+
+
+@needs_engines
+@pytest.mark.usefixtures("engines")
+def test_a_remote_base_behind_a_password_is_told_and_blames_nobody(story: Story) -> None:
+    with served(story.folder, PASSWORD) as address:
+        of_a_remote_base(story, address)
+        findings = found(story, "prod")
+    assert chosen(story, findings) is None and "which is remote and is not fetched" in findings.not_rendered
+
+
 @needs_engines
 @pytest.mark.usefixtures("engines")
 def test_a_chart_of_a_repository_is_fetched_by_the_operator_and_rendered(story: Story, tmp_path: Path) -> None:
