@@ -77,7 +77,7 @@ def _shorter(case: Case) -> bool:
 
 def _slow_link(case: Case) -> Evidence:
     (calls, _), (total, total_before) = _calls(case), _total(case)
-    if case.baseline is None or not calls or not _as_many(case) or not _prolonged(case):
+    if not calls or not _as_many(case) or not _prolonged(case):
         return ()
     return (
         f"the same {calls:.4g} collectives take {milliseconds(total)} per step, baseline {milliseconds(total_before)}",

@@ -34,7 +34,7 @@ def _pageable(case: Case) -> Evidence:
     lost = max(case.growth(*COPIES), case.growth(*HOST))
     if case.more(facts.PAGEABLE_NS) < MOST * lost:
         return ()
-    if case.baseline is not None and (case.grew(facts.H2D_BYTES, MORE_BYTES) or case.grew(facts.D2H_BYTES, MORE_BYTES)):
+    if case.grew(facts.H2D_BYTES, MORE_BYTES) or case.grew(facts.D2H_BYTES, MORE_BYTES):
         return ()
     if case.baseline is not None and _pageable_share(case.baseline) > MOST * _pageable_share(case.now):
         return ()

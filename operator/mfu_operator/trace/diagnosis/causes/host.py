@@ -124,7 +124,7 @@ def _launch_ns(account: StepAccount) -> float | None:
 
 def _later_starts(case: Case) -> Evidence:
     """As many launches, each started later."""
-    if case.baseline is None or _share(case, "idleLaunch") < MOST or not case.same(facts.KERNEL_CALLS, 0.03):
+    if _share(case, "idleLaunch") < MOST or not case.same(facts.KERNEL_CALLS, 0.03):
         return ()
     if _slower_throughout(case):
         return ()
@@ -154,7 +154,7 @@ def _oversubscribed(case: Case) -> Evidence:
 
 
 def _python(case: Case) -> Evidence:
-    if case.baseline is None or _share(case, "idleHost") < MOST or not case.same(facts.KERNEL_CALLS, 0.03):
+    if _share(case, "idleHost") < MOST or not case.same(facts.KERNEL_CALLS, 0.03):
         return ()
     if (
         _slower_throughout(case)

@@ -103,9 +103,9 @@ def _bursts(case: Case) -> Evidence:
 
 def _restart(case: Case) -> Evidence:
     share = case.fact(facts.INPUT_PEAK_SHARE)
-    before = case.before(facts.INPUT_PEAK_SHARE)
-    alone = 1.0 / max(case.now.count, 1)
-    if share is None or case.now.count < 3 or share < max(CONCENTRATED, 2 * alone) or (before or 0) >= share:
+    if share is None or case.now.count < 3 or share < max(CONCENTRATED, 2 / case.now.count):
+        return ()
+    if (case.before(facts.INPUT_PEAK_SHARE) or 0) >= share:
         return ()
     return (f"one step of {case.now.count} holds {share:.0%} of the input wait: workers were started anew there",)
 
@@ -138,10 +138,10 @@ def _transform(case: Case) -> Evidence:
 
 def _not_the_store(case: Case) -> Evidence:
     """As many threads load, and wait for the store as long as before: what they take longer for is their own."""
-    waits = [name for name in (facts.LOAD_NETWORK_NS, facts.LOAD_FILE_NS) if case.before(name)]
+    waits = {name: wait for name in (facts.LOAD_NETWORK_NS, facts.LOAD_FILE_NS) if (wait := case.before(name))}
     if not waits or not case.fact(facts.LOADER_THREADS) or not case.same(facts.LOADER_THREADS, 0.0):
         return ()
-    name = max(waits, key=lambda one: case.before(one) or 0.0)
+    name = max(waits, key=waits.__getitem__)
     if not case.same(name, SAME_STORE) or case.more(name) > SAME_STORE * case.growth("idleInput"):
         return ()
     return (
