@@ -16,6 +16,10 @@ from mfu_operator.investigate.compare import Comparison
 from mfu_operator.investigate.desk import Candidate, Desk, Files, Offer
 from mfu_operator.investigate.desk import desk as desk_of
 from mfu_operator.investigate.sources import Opened
+from mfu_operator.model.masking import is_secret_key, masked
+
+Parameter = tuple[str, str, bool]
+"""Name, value, and whether it is a text whatever it looks like."""
 
 MANIFESTS = 2000
 """Files of a branch that are looked through for the one that asks for a chart."""
@@ -143,17 +147,24 @@ def _restored(comparison: Comparison, desk: Desk, places: Sequence[tuple[str, st
 
 
 def _parameters(desk: Desk, blame: Blame) -> Offer | None:
-    """The parameters that the application had, in the file by which Argo CD lets a repository override them."""
+    """The parameters that the application had, in the file by which Argo CD lets a repository override them.
+
+    The file's list takes the place of the application's: it holds those that did not change too, and is not written
+    where one of them is a secret.
+    """
     comparison = desk.comparison
     if comparison.then is None:
         return None
     places = [each.place for each in blame.outside]
     for was, now in zip(comparison.then.plan.parts, comparison.renderer.plan.parts, strict=True):
-        changed = dict(_changed(was, now))
+        changed = {name: value for name, value, _ in _changed(was, now)}
         path = posixpath.join(now.path, f".argocd-source-{now.name}.yaml")
         if not changed or now.source != desk.number or now.chart or path in desk.trees[desk.number]:
             continue
-        entries = "".join(f"    - name: {name}\n      value: {json.dumps(value)}\n" for name, value in changed.items())
+        kept = {one[0]: one for one in (*now.helm.parameters, *_changed(was, now))}
+        if any(is_secret_key(name) or masked(value) != value for name, value, _ in kept.values()):
+            continue
+        entries = "".join(map(_entry, kept.values()))
         candidate = desk.tried("PinParameter", {path: f"helm:\n  parameters:\n{entries}".encode()}, places)
         if candidate is not None and candidate.restored:
             listed = ", ".join(f"{name} {value}" for name, value in changed.items())
@@ -163,9 +174,15 @@ def _parameters(desk: Desk, blame: Blame) -> Offer | None:
     return None
 
 
-def _changed(was: Part, now: Part) -> Iterator[tuple[str, str]]:
+def _entry(parameter: Parameter) -> str:
+    name, value, forced = parameter
+    entry = f"    - name: {json.dumps(name)}\n      value: {json.dumps(value)}\n"
+    return f"{entry}      forceString: true\n" if forced else entry
+
+
+def _changed(was: Part, now: Part) -> Iterator[Parameter]:
     """The good values of parameters that are others now; those that were not set cannot be taken back by a file."""
     values = {name: value for name, value, _ in now.helm.parameters}
-    for name, value, _ in was.helm.parameters:
+    for name, value, forced in was.helm.parameters:
         if values.get(name) != value:
-            yield name, value
+            yield name, value, forced

@@ -81,6 +81,38 @@ def test_a_parameter_that_was_set_outside_git_is_pinned_for_its_application_alon
     assert proposal["remaining"] == proposal["alsoChanges"] == []
 
 
+@pytest.mark.parametrize(
+    ("other", "value", "proposed"),
+    [("tag", "v1", True), ("apiToken", "v1", False), ("store", "https://user:secret@store.example", False)],
+)
+def test_a_pinned_parameter_keeps_those_that_did_not_change_and_writes_no_secret(
+    tmp_path: Path, other: str, value: str, proposed: bool
+) -> None:
+    """In Argo CD the list of the file takes the place of the application's."""
+    story = Story(tmp_path / "models")
+    story.commit("Good", chart())
+    story.commit("Docs", {"README.md": "x"})
+
+    def source(workers: int) -> dict[str, object]:
+        parameters = [
+            {"name": other, "value": value, "forceString": True},
+            {"name": "workers", "value": str(workers)},
+        ]
+        return {"repoURL": URL, "targetRevision": "main", "path": "charts/gpt", "helm": {"parameters": parameters}}
+
+    history = [
+        {"id": 0, "deployedAt": "2023-11-10T00:00:00Z", "revision": story.shas["Good"], "source": source(8)},
+        {"id": 1, "deployedAt": "2023-11-11T00:00:00Z", "revision": story.shas["Docs"], "source": source(0)},
+    ]
+    told = story.ask("DataLoaderWorkers", *given(story, application(source=source(0), status={"history": history})))
+    proposal = told.json["proposal"]
+    assert (proposal is not None) is proposed
+    if proposed:
+        assert proposal["kind"] == "PinParameter"
+        for line in (f'- name: "{other}"', f'value: "{value}"', "forceString: true", '- name: "workers"', 'value: "8"'):
+            assert line in proposal["diff"]
+
+
 def test_a_digest_is_pinned_in_values_whose_keys_are_no_words(tmp_path: Path) -> None:
     story = Story(tmp_path / "models")
     files = chart()

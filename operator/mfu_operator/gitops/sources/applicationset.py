@@ -66,7 +66,7 @@ def _of_files(git: Mapping[str, Any], found: Mapping[str, Callable[[], str | Non
 def _of_folders(git: Mapping[str, Any], found: Mapping[str, object]) -> Iterator[Mapping[str, Any]]:
     patterns = _patterns(git.get("directories"))
     folders = {"/".join(path.split("/")[:depth]) for path in found for depth in range(1, path.count("/") + 1)}
-    for folder in sorted(folders) if patterns else ():
+    for folder in sorted(folders):
         if _chosen(folder, patterns):
             yield {"path": _path(folder, None)}
 
@@ -92,8 +92,8 @@ def _matches(path: str, pattern: str) -> bool:
 
 def _path(folder: str, file: str | None) -> Mapping[str, Any]:
     name = posixpath.basename(folder)
-    found = {"path": folder, "basename": name, "basenameNormalized": re.sub(r"[^a-z0-9.-]", "-", name.lower())}
-    return {**found, "filename": file} if file else found
+    normalized = re.sub(r"[^a-z0-9.-]", "-", name.lower())
+    return {"path": folder, "basename": name, "basenameNormalized": normalized, "filename": file}
 
 
 def _filled(value: Any, values: Mapping[str, Any], go: bool) -> Any:

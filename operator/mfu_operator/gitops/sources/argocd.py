@@ -49,7 +49,7 @@ def _recorded(
     for entry in history:
         one = _mapping(entry.get("source"))
         listed: list[Mapping[str, Any]] = [each for each in entry.get("sources") or [] if isinstance(each, dict)]
-        listed = listed or ([one] if one else [])
+        listed = listed or [one]
         revisions = tuple(map(str, entry.get("revisions") or [entry.get("revision") or ""]))
         if [source.get("repoURL") for source in listed] == [source.get("repoURL") for source in live]:
             with suppress(NotRenderable):
@@ -104,7 +104,8 @@ def _settled(source: Mapping[str, Any]) -> bool:
 
 
 def overridden(part: Part, text: str, path: str) -> Part:
-    """A part with what a `.argocd-source.yaml` file says.
+    """A part with what a `.argocd-source.yaml` file says: Argo CD merges it as JSON (RFC 7396), lists take each other's
+    place.
 
     Raises:
         NotRenderable: the file cannot be read.
@@ -118,15 +119,17 @@ def overridden(part: Part, text: str, path: str) -> Part:
 
 def _with_options(part: Part, source: Mapping[str, Any]) -> Part:
     helm, kustomize = _mapping(source.get("helm")), _mapping(source.get("kustomize"))
-    if helm:
-        part = replace(part, helm=_helm(part.helm, helm), namespace=helm.get("namespace") or part.namespace)
-    if kustomize:
-        settings = {**part.kustomize.settings, **_settings(kustomize)}
-        part = replace(part, kustomize=replace(part.kustomize, settings=settings))
-    return part
+    settings = {**part.kustomize.settings, **_settings(kustomize)}
+    return replace(
+        part,
+        helm=_helm(part.helm, helm),
+        namespace=helm.get("namespace") or part.namespace,
+        kustomize=replace(part.kustomize, settings=settings),
+    )
 
 
 def _helm(known: HelmOptions, helm: Mapping[str, Any]) -> HelmOptions:
+    """The options with those that `helm` sets in place of the known ones; inline values are merged."""
     values: list[Mapping[str, Any]] = []
     inline = helm.get("valuesObject")
     if not inline and helm.get("values"):
@@ -136,7 +139,8 @@ def _helm(known: HelmOptions, helm: Mapping[str, Any]) -> HelmOptions:
             raise NotRenderable(f"the Application's helm.values cannot be read: {error}") from error
     if isinstance(inline, dict):
         values.append(inline)
-    parameters = {name: (name, value, forced) for name, value, forced in known.parameters}
+    kept = () if "parameters" in helm else known.parameters
+    parameters = {name: (name, value, forced) for name, value, forced in kept}
     for each in helm.get("parameters") or []:
         parameters[str(each.get("name"))] = (
             str(each.get("name")), str(each.get("value", "")), bool(each.get("forceString")))  # fmt: skip
@@ -144,11 +148,11 @@ def _helm(known: HelmOptions, helm: Mapping[str, Any]) -> HelmOptions:
         raise NotRenderable("the Application sets helm.fileParameters, which are not rendered here")
     return HelmOptions(
         release=helm.get("releaseName") or known.release,
-        value_files=(*known.value_files, *map(str, helm.get("valueFiles") or ())),
+        value_files=tuple(map(str, helm["valueFiles"] or ())) if "valueFiles" in helm else known.value_files,
         values=(*known.values, *values),
         parameters=tuple(parameters.values()),
-        skip_crds=bool(helm.get("skipCrds")),
-        ignore_missing=bool(helm.get("ignoreMissingValueFiles")) or known.ignore_missing,
+        skip_crds=bool(helm.get("skipCrds", known.skip_crds)),
+        ignore_missing=bool(helm.get("ignoreMissingValueFiles", known.ignore_missing)),
         kube_version=helm.get("kubeVersion") or known.kube_version,
         api_versions=tuple(map(str, helm.get("apiVersions") or ())) or known.api_versions,
     )
