@@ -67,7 +67,7 @@ def _source(source: Mapping[str, Any], index: int | None, history: list[dict[str
     hydrated = _mapping(source.get("hydrated"))
     return Source(
         repository=str(source.get("repoURL") or ""),
-        target=str(source.get("targetRevision") or "HEAD"),
+        target=_target(source),
         ref=source.get("ref"),
         chart=source.get("chart"),
         deployed=tuple(sorted(deployed, key=lambda each: each[1])),
@@ -84,7 +84,7 @@ def _part(source: Mapping[str, Any], index: int, name: str, namespace: Any) -> P
         path=clean(str(source.get("path") or ".")),
         engine=Engine.PLAIN if directory is not None else Engine.AUTO,
         chart=source.get("chart"),
-        version=str(source["targetRevision"]) if source.get("chart") else None,
+        version=_target(source) if source.get("chart") else None,
         namespace=str(namespace) if namespace else None,
         name=name,
         held=f"Application/{name}",
@@ -95,6 +95,11 @@ def _part(source: Mapping[str, Any], index: int, name: str, namespace: Any) -> P
         exclude=str(_mapping(directory).get("exclude") or ""),
     )
     return _with_options(part, source)
+
+
+def _target(source: Mapping[str, Any]) -> str:
+    """The revision to follow; where none is named the newest commit, or of a chart the newest version."""
+    return str(source.get("targetRevision") or ("*" if source.get("chart") else "HEAD"))
 
 
 def _settled(source: Mapping[str, Any]) -> bool:

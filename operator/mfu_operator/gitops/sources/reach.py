@@ -235,7 +235,9 @@ def may_be_unread(path: str, entry: Entry) -> bool:
 
 
 def _deploys(part: Part, path: str) -> bool:
-    return not part.chart and (not part.path or f"{path}/".startswith(f"{part.path}/") or part.path.startswith(path))
+    return not part.chart and (
+        not part.path or f"{path}/".startswith(f"{part.path}/") or f"{part.path}/".startswith(f"{path}/")
+    )
 
 
 def _linked(found: set[str], tree: Tree, read: Read) -> Iterator[str]:

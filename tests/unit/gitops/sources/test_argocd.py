@@ -28,6 +28,7 @@ def application(status: Mapping[str, Any] | None = None, **spec: Any) -> dict[st
         ({**FOLDER, "targetRevision": 12}, Source(REPOSITORY, "12")),
         ({**FOLDER, "ref": "values"}, Source(REPOSITORY, "main", ref="values")),
         (CHARTED, Source("https://charts.example", "1.2.3", chart="gpt")),
+        ({**CHARTED, "targetRevision": None}, Source("https://charts.example", "*", chart="gpt")),
     ],
 )
 def test_a_source_is_its_repository_and_the_revision_that_it_follows(
@@ -161,6 +162,11 @@ def test_of_several_sources_those_with_a_path_or_a_chart_are_rendered_each_from_
     assert [(part.source, part.chart, part.path) for part in found.parts] == [(1, "gpt", ""), (2, None, "gpt")]
     nameless = argocd.plan(application(sources=[{"path": "here"}, FOLDER]))
     assert nameless.sources == (Source("", "HEAD"), Source(REPOSITORY, "main"))
+
+
+def test_a_chart_without_a_revision_is_asked_for_in_any_version() -> None:
+    (part,) = argocd.plan(application(source={"repoURL": "https://charts.example", "chart": "gpt"})).parts
+    assert part.version == "*"
 
 
 def test_an_application_without_a_name_has_none() -> None:
