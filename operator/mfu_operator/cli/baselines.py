@@ -12,6 +12,7 @@ from mfu_operator.adapters.cluster.failures import translated
 from mfu_operator.adapters.cluster.kubernetes import MERGE_PATCH
 from mfu_operator.api.group import GROUP, PLURAL, VERSION
 from mfu_operator.errors import Stall
+from mfu_operator.model.terminal_text import for_terminal
 
 TIMEOUT_S = 15.0
 """For one request, for which a person waits."""
@@ -37,7 +38,7 @@ def one(namespace: str | None, name: str) -> Mapping[str, Any]:
             raise Stall(
                 "BaselineNotFound", f"no TrainingBaseline {name!r} in namespace {where!r}; kubectl get tb -A lists them"
             ) from None
-    return dict(found)
+    return dict(_for_terminal(found))
 
 
 def several(namespace: str | None, everywhere: bool) -> Sequence[Mapping[str, Any]]:
@@ -51,8 +52,17 @@ def several(namespace: str | None, everywhere: bool) -> Sequence[Mapping[str, An
                 GROUP, VERSION, namespace or current_namespace(), PLURAL, _request_timeout=TIMEOUT_S
             )
         )
-    items: list[Mapping[str, Any]] = found["items"]
+    items: list[Mapping[str, Any]] = _for_terminal(found["items"])
     return items
+
+
+def _for_terminal(value: Any) -> Any:
+    """An object whose texts may all be shown: of its status, servers and committers wrote the half."""
+    if isinstance(value, str):
+        return for_terminal(value)
+    if isinstance(value, Mapping):
+        return {name: _for_terminal(each) for name, each in value.items()}
+    return [_for_terminal(each) for each in value] if isinstance(value, list) else value
 
 
 def patch(metadata: Mapping[str, Any], change: Mapping[str, Any]) -> None:

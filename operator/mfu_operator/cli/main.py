@@ -9,6 +9,7 @@ import click
 
 from mfu_operator import __version__
 from mfu_operator.errors import MfuError
+from mfu_operator.model.terminal_text import for_terminal
 
 FAILED = 1
 
@@ -90,7 +91,7 @@ def main() -> None:
     try:
         cli()
     except MfuError as error:
-        print(f"kubectl-mfu: {error.reason}: {error.message}", file=sys.stderr)
+        print(for_terminal(f"kubectl-mfu: {error.reason}: {error.message}"), file=sys.stderr)
         sys.exit(FAILED)
     finally:
         gc.freeze()

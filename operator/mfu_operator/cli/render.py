@@ -2,15 +2,17 @@
 
 import io
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
 from mfu_operator.model.account import PARTS, StepAccount
 from mfu_operator.model.diagnosis import Diagnosis
+from mfu_operator.model.terminal_text import for_terminal
 from mfu_operator.trace import answer
 from mfu_operator.trace.answer import Answer, DeviceRow, KernelDelta, OpportunityRow
 from mfu_operator.trace.markdown import LABELS, grid_change
@@ -78,9 +80,17 @@ def account_text(now: StepAccount, baseline: StepAccount | None, found: Diagnosi
     return _text(console) + "\n"
 
 
+class _Harmless(Console):
+    """Prints the names that a trace gives to its kernels, and nothing of them that is meant for the terminal."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(for_terminal(segment.text), segment.style)
+
+
 def _console() -> Console:
     """Colour where standard output is a terminal that has it."""
-    return Console(
+    return _Harmless(
         file=io.StringIO(), force_terminal=sys.stdout.isatty(), width=120 if not sys.stdout.isatty() else None
     )
 

@@ -16,6 +16,7 @@ from mfu_operator.gitops.rendered.workload import Wanted, has_pods
 from mfu_operator.gitops.sources.plan import Engine
 from mfu_operator.investigate.answer import answer
 from mfu_operator.investigate.request import Request
+from mfu_operator.model.terminal_text import for_terminal
 
 UNREADABLE = 3
 """Exit code for a repository or a manifest that cannot be read; wrong usage is 2, as click has it."""
@@ -111,7 +112,7 @@ def suspects_command(**given: Any) -> None:
     else:
         from mfu_operator.cli.suspects_text import text  # a script that asks for JSON does not pay for it
 
-        click.echo(text(found))
+        click.echo(for_terminal(text(found)))
 
 
 def _request(given: dict[str, Any]) -> Request:

@@ -24,7 +24,8 @@ from mfu_operator.api.group import (
     VERSION,
 )
 from mfu_operator.api.requests import Asked, asked_of, snooze_of
-from mfu_operator.cli.main import cli
+from mfu_operator.cli import render
+from mfu_operator.cli.main import cli, main
 from mfu_operator.errors import MfuError, Stall
 from mfu_operator.model.baseline import Level, Provenance
 from mfu_operator.model.condition import Condition
@@ -406,3 +407,45 @@ def test_how_an_incident_ended_is_told(api: ApiServer) -> None:
     story = said("status", "gpt-small")
     assert "closed: WorkloadGone: Job gpt-small is gone" in story
     assert "3.25 device-hours lost" in story
+
+
+ESCAPE = "\x1b]0;mine\x07\x1b[2J\x9b31m\u202e"
+"""Sets a terminal's title, clears it, colours what follows, and turns its direction."""
+
+
+def hostile(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: hostile(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [hostile(each) for each in value]
+    odd = isinstance(value, str) and " " in value
+    return f"{value} {ESCAPE}" if odd else value
+
+
+@pytest.mark.parametrize(
+    "command", [("status",), ("status", "gpt-small"), ("explain", "gpt-small"), ("report", "gpt-small")]
+)
+def test_what_stands_in_a_status_moves_no_terminals_cursor(api: ApiServer, command: tuple[str, ...]) -> None:
+    api.keep(ailing(PROPOSED))
+    stored = api.objects["team-a", "gpt-small"]
+    stored["status"] = hostile(stored["status"])
+    stored["spec"]["comparable"]["model"] += ESCAPE
+    told = said(*command)
+    assert not set(ESCAPE) & {"\x1b", "\x9b", "\x07", "\u202e"} & set(told)
+
+
+def test_an_error_in_others_words_moves_no_cursor_either(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    def fails() -> None:
+        raise Stall("ForgeRefused", f"the forge said {ESCAPE}")
+
+    monkeypatch.setattr("mfu_operator.cli.main.cli", fails)
+    with pytest.raises(SystemExit):
+        main()
+    assert "the forge said" in (told := capsys.readouterr().err) and "\x1b" not in told
+
+
+def test_a_kernels_name_in_a_trace_moves_no_cursor() -> None:
+    console = render._console()
+    console.print(f"gemm{ESCAPE}", style="bold", markup=False)
+    told = render._text(console)
+    assert "gemm" in told and "\x1b" not in told and "\u202e" not in told
