@@ -6,7 +6,7 @@ INSTALLED := $(VENV)/.installed
 export PYTHONPATH := $(CURDIR)/operator:$(CURDIR)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-down test fmt lint unit faults soak e2e e2e-torch generate lock clean cluster-up cluster-down accuracy accuracy-real page bench bench-fleet damage detection-figures mutation bench-history bench-ranks
+.PHONY: help demo demo-down test fmt lint unit faults soak e2e e2e-torch generate lock clean cluster-up cluster-down accuracy accuracy-real accuracy-events page bench bench-fleet damage detection-figures mutation bench-history bench-ranks
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -84,6 +84,9 @@ accuracy: $(INSTALLED) ## The diagnosis' confusion matrix on synthetic traces wi
 
 accuracy-real: $(INSTALLED) ## Verdicts on real traces: as recorded, changed, recorded badly (minutes)
 	@$(BIN)/python -m tests.accuracy.real
+
+accuracy-events: $(INSTALLED) ## Verdicts on a machine that was modelled apart, as tests/accuracy/events.md (15 minutes)
+	@$(BIN)/python -m tests.accuracy.events
 
 page: $(INSTALLED) ## Look at the page of `analyze -o html` in Debian's Chromium (root, a minute)
 	@$(BIN)/python -m pytest -q -m browser tests/browser

@@ -47,6 +47,7 @@ def report(found: list[Outcome], small: list[Outcome], trials: int) -> str:
         "of two to eight ranks where one rank is slow.",
         f"The fault costs {', '.join(f'{size:.0%}' for size in SIZES)} of the step in turn;",
         f"then {trials} at {SMALL:.1%}, where nothing may be blamed, but for those whose fault cannot be that small.",
+        "Kineto shows no workers of a loader: there the bottleneck alone is right for PrefetchBursts.",
         "",
         "| switched on | right | named instead | blamed at 0.8 % |",
         "|---|---:|---|---:|",

@@ -95,7 +95,7 @@ FAMILIES: tuple[Family, ...] = (
     Family("a wait at the end of every step", host.waits_every_step, frozenset({label("Synchronisation")})),
     Family("input every second step", inputs.every_second, frozenset({label("PrefetchBursts")})),
     Family("four even ranks", ranks.even, CALM),
-    Family("four ranks take turns in being late", ranks.take_turns, frozenset({"Straggler/None"})),
+    Family("four ranks take turns in being late", ranks.take_turns, frozenset({"InputStarved/None"})),
     *(
         Family(
             f"{cause} on every rank",

@@ -40,7 +40,7 @@ def partly_hidden(dice: random.Random) -> Pair:
 
 
 def every_second(dice: random.Random) -> Pair:
-    loop = healthy(dice)
+    loop = replace(healthy(dice), worker_threads=4, worker_read_us=2000.0)
     lost = dice.uniform(0.1, 0.3) * step_us(loop)
     return loop, replace(
         loop, input_by_step=tuple(loop.input_us + (lost if index % 2 else 0.0) for index in range(loop.steps))

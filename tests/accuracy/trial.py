@@ -19,6 +19,11 @@ from tests.support.synthetic.ranks import record_ranks
 EVERY_FAULT = {**FAULTS, **RANK_FAULTS}
 
 
+UNTOLD = {("PrefetchBursts", "kineto")}
+"""Where a recording does not hold what tells the cause, and the bottleneck alone is right: torch.profiler does not see
+the loader's workers."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What was switched on and what was named; None where nothing was. `cost` is the fault's part of a step without
@@ -28,10 +33,12 @@ class Outcome:
     found: str | None
     bottleneck: str | None
     cost: float
+    form: str = "nsys"
 
     @property
     def right(self) -> bool:
-        return self.found == self.cause and self.bottleneck == EVERY_FAULT[self.cause][0]
+        named = None if (self.cause, self.form) in UNTOLD else self.cause
+        return self.found == named and self.bottleneck == EVERY_FAULT[self.cause][0]
 
 
 def random_loop(dice: random.Random, cause: str) -> Loop:
@@ -66,6 +73,8 @@ def step_us(loop: Loop) -> float:
 
 def prepared(loop: Loop, cause: str, size: float) -> Loop:
     """The baseline that the fault needs: buckets of a length of which whole ones can be lost."""
+    if cause == "PrefetchBursts":
+        return replace(loop, worker_threads=4, worker_read_us=2000.0)
     if cause == "LostOverlap":
         return replace(loop, bucket_us=max(loop.bucket_us / 2, size * step_us(loop) / max(1, loop.buckets - 1)))
     return loop
@@ -86,7 +95,7 @@ def attempt_ranks(cause: str, size: float, form: str, seed: int) -> Outcome:
     found = diagnose(now, baseline)
     named = found.cause if now.facts.number(facts.SLOWEST_RANK) == slow else "another rank"
     bottleneck = found.bottleneck.value if found.bottleneck else None
-    return Outcome(cause, named if bottleneck else None, bottleneck, step_us(faulty) / step_us(healthy) - 1)
+    return Outcome(cause, named if bottleneck else None, bottleneck, step_us(faulty) / step_us(healthy) - 1, form)
 
 
 def recorded_ranks(loops: Sequence[Loop], form: str, version: str, folder: Path, dice: random.Random) -> Path:
@@ -115,7 +124,7 @@ def attempt(cause: str, size: float, form: str, seed: int) -> Outcome:
         now, baseline = profile([after]), profile([before])
     found = diagnose(now, baseline)
     bottleneck = found.bottleneck.value if found.bottleneck else None
-    return Outcome(cause, found.cause, bottleneck, step_us(faulty) / step_us(healthy) - 1)
+    return Outcome(cause, found.cause, bottleneck, step_us(faulty) / step_us(healthy) - 1, form)
 
 
 def _recorded(loop: Loop, form: str, version: str, path: Path, seed: int) -> Path:

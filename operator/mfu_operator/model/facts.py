@@ -52,6 +52,10 @@ SPREAD_STEPS = SPREAD.number(
 REST_STD_NS = SPREAD.ns(
     "restStdNs", "of what is neither input nor compiling, without the steps in which these stand out"
 )
+OWN_STD_NS = SPREAD.ns(
+    "ownStdNs",
+    "of what is neither input, compiling nor exposed communication, without the steps in which the first two stand out",
+)
 INPUT_STD_NS = SPREAD.ns("inputStdNs", "of input wait")
 COMMUNICATION_STD_NS = SPREAD.ns("communicationStdNs", "of exposed communication")
 COMPUTE_STD_NS = SPREAD.ns("computeStdNs", "of compute")
@@ -77,6 +81,9 @@ INPUT_BLOCKED_NS = INPUT.ns(
 INPUT_PEAK_SHARE = INPUT.number("inputPeakShare", Unit.SHARE, "of all input time, what the step with most of it has")
 INPUT_PERIOD = INPUT.number("inputPeriod", Unit.COUNT, "every how many steps a long wait comes, where it comes evenly")
 LOADER = INPUT.word("loader", '"inline": the training thread loads; "workers": others do')
+WORKER_STARTS = INPUT.calls(
+    "workerStarts", "starts of the loader's workers: forks of the training thread, or the loader's own frames of it"
+)
 LOADER_THREADS = INPUT.number("loaderThreads", Unit.COUNT, "other threads that load")
 LOAD_NETWORK_NS = INPUT.ns("loadNetworkNs", "the loader's threads waiting for the store")
 LOAD_FILE_NS = INPUT.ns("loadFileNs", "the loader's threads in calls to files")
@@ -167,6 +174,7 @@ RANK_SKEW_NS = RANKS.ns(
     "the longest wait of a rank in collectives less the shortest; at most this where no slowest rank is named",
 )
 RANK_WAIT_NS = RANKS.ns("rankWaitNs", "the mean wait of a rank; at most this where no slowest rank is named")
+RANKS_IN_TURNS = RANKS.mark("ranksInTurns", "no rank is late throughout: one after the other is")
 CAPTURE_PAUSE_NS = RANKS.ns(
     "capturePauseNs",
     "what the loop waited for the recorder itself during a capture of the running job, on the rank where it was most; "

@@ -185,6 +185,8 @@ def _rank_facts(compared: answer.Ranks) -> Observed:
     if compared.clock == "unaligned" and compared.compared == "collectives":
         return observed
     named: Observed = {**observed, facts.SLOWEST_RANK: float(compared.slowest)}
+    if compared.in_turns:
+        named = {**named, facts.RANKS_IN_TURNS: 1.0}
     return named if compared.slow_in is None else {**named, facts.SLOWEST_IN: compared.slow_in}
 
 

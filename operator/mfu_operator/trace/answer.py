@@ -92,7 +92,8 @@ class DeviceRow(_Part, frozen=True, kw_only=True):
 class Ranks(_Part, frozen=True, kw_only=True):
     """Who waits for whom. wait_ns: by rank, mean nanoseconds per step spent waiting in collectives.
 
-    compared: "collectives", or "accounts" where no collectives could be matched.
+    compared: "collectives", or "accounts" where no collectives could be matched. in_turns: no rank is late throughout,
+    one is after the other.
     """
 
     slowest: int | None
@@ -102,6 +103,7 @@ class Ranks(_Part, frozen=True, kw_only=True):
     evidence: str
     slow_in: str | None = None
     compared: str = "collectives"
+    in_turns: bool = False
 
 
 class DiagnosisRow(_Part, frozen=True, kw_only=True):

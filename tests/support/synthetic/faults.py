@@ -62,7 +62,7 @@ FAULTS: Mapping[str, tuple[str, Fault]] = {
     "CpuTransform": ("InputStarved", lambda loop, lost: replace(loop, transform_us=loop.transform_us + lost)),
     "WorkerRestart": (
         "InputStarved",
-        lambda loop, lost: replace(loop, input_by_step=_peaks(loop, lost, (4,))),
+        lambda loop, lost: replace(loop, input_by_step=_peaks(loop, lost, (4,)), restarts=(4,)),
     ),
     "PrefetchBursts": (
         "InputStarved",

@@ -79,6 +79,8 @@ class Loop:
     noise: float = 0.015
     input_us: float = 40.0
     input_by_step: tuple[float, ...] = ()
+    restarts: tuple[int, ...] = ()
+    """Steps in which the loader's workers are started anew."""
     loader: str = "workers"
     transform_us: float = 0.0
     batch_bytes: int = 4 << 20
@@ -195,6 +197,9 @@ class Run:
             self.file.os_call("recv", begin + 200, begin + waited)
         else:
             self.file.os_call("pthread_cond_timedwait", begin + 200, begin + waited)
+        if index in loop.restarts:
+            self.file.os_call("fork", begin, begin + 150)
+            self.file.range("torch/utils/data/dataloader.py(1046): __init__", begin, begin + waited // 2)
         self.now += waited
         self._workers(begin)
         if loop.transform_us:

@@ -26,7 +26,7 @@ halfMatrixCalls halfMatrixNs hostBlockedNs hostCollectiveNs hostOpMedianNs hostO
 inputFileCalls inputFileNs inputNetworkCalls inputNetworkNs inputOwnNs inputPeakShare inputPollCalls inputPollNs
 inputRangeNs inputSleepCalls inputSleepNs inputStdNs inputWaitCalls inputWaitNs kernelCalls launchCallNs launchCalls
 loadFileNs loadNetworkNs loader loaderThreads messageBytes messageMedianBytes normalizationCalls normalizationNs
-optimizerCalls optimizerNs otherCalls otherNs pageableNs producer profilerMemory profilerShapes profilerStacks
+optimizerCalls optimizerNs otherCalls otherNs ownStdNs pageableNs producer profilerMemory profilerShapes profilerStacks
 reductionCalls reductionNs restStdNs singleMatrixCalls singleMatrixNs spreadSteps startupCopiesNs startupNs syncCallNs
 syncCalls tf32MatrixCalls tf32MatrixNs tinyCalls tinyNs transformNs wholeSteps worldSize
 """

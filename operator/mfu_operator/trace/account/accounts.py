@@ -167,6 +167,7 @@ def _mean(trace: Trace, steps: Steps, parts: Ints, source: str, *warnings: str) 
     counted, alike = list(steps.counted), list(steps.alike)
     spread = _spread if alike == counted else _robust_spread
     lengths = steps.end - steps.start
+    exchanged = parts[:, part_numbers.COMMUNICATION]
     known = parts[:, part_numbers.INPUT] + host_facts.compiling(trace, steps)
     return StepAccount(
         count=len(counted),
@@ -179,6 +180,7 @@ def _mean(trace: Trace, steps: Steps, parts: Ints, source: str, *warnings: str) 
             {
                 facts.ANALYSIS: float(ANALYSIS),
                 facts.REST_STD_NS: _rest_spread(lengths[alike], known[alike], spread),
+                facts.OWN_STD_NS: _rest_spread(lengths[alike] - exchanged[alike], known[alike], spread),
                 **{fact: spread(parts[np.ix_(alike, of)].sum(axis=1)) for fact, of in SPREADS.items()},
                 **host_facts.input_facts(trace, steps, counted),
                 **({} if alike == counted else {facts.SPREAD_STEPS: float(len(alike))}),

@@ -52,6 +52,7 @@ def input_facts(trace: Trace, steps: Steps, counted: Sequence[int]) -> Observed:
     if len(trace.os_calls):
         observed |= _os_facts(trace, steps, counted, input_times)
     observed |= _marked_parts(trace, steps, counted)
+    observed |= _worker_starts(trace, steps, counted)
     others = _loading_threads(trace, steps)
     if len(trace.os_calls) or others:
         observed[facts.LOADER_THREADS] = float(others)
@@ -156,6 +157,15 @@ def _marked_parts(trace: Trace, steps: Steps, counted: Sequence[int]) -> Observe
         if len(marked):
             observed[fact] = float((marked.end - marked.start).sum()) / len(counted)
     return observed
+
+
+def _worker_starts(trace: Trace, steps: Steps, counted: Sequence[int]) -> Observed:
+    """Starts of the loader's workers on the step's thread; absent where none is seen, which may be for want of stacks
+    and calls of the operating system."""
+    frames = select(on_thread(trace.ranges, int(steps.thread or 0)), trace.names, "mark", "workers")
+    forks = select(on_thread(trace.os_calls, int(steps.thread or 0)), trace.names, "os", "start")
+    started = sum(int(in_steps(one, steps, counted).sum()) for one in (frames, forks))
+    return {facts.WORKER_STARTS: started / len(counted)} if started else {}
 
 
 def in_steps(spans: Spans, steps: Steps, counted: Sequence[int]) -> Flags:

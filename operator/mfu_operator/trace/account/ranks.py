@@ -38,6 +38,13 @@ EXPLAINS = 0.25
 """Of the longest wait in one collective of a step: what a rank is slower in by less does not explain it. A rank that is
 late stays so, and is waited for in all collectives that follow."""
 
+FOR_ONE = 0.5
+"""Of all waiting: where less of it is for the slowest rank, and that rank's own parts do not exceed the others' by as
+much of what it is waited for, the ranks are late in turns."""
+
+SAME_LOADING = 0.1
+"""Of what its loader's threads load: one that loads no longer than the others' is as fast as they are."""
+
 LEAST_OWN = 0.05
 """Of the step: by how much a rank's own parts exceed the others', where nothing but the accounts can be compared."""
 
@@ -91,11 +98,14 @@ def compare(accounts: Sequence[StepAccount], recorded: Sequence[Collectives], na
     agree = _agreeable(shared)
     groups = 1 if shared.scatter_ns <= agree or extra < MOST * most else _groups(shared)
     count = shared.rows.shape[1]
+    in_turns = _in_turns(shared, slowest, extra) or (where is not None and _as_slow(accounts, slowest, where, extra))
     said = (
         f"rank {names[slowest]} arrives last at {count} shared collectives: the others wait up to "
         f"{milliseconds(most)} per step for it; "
         + (f"it is slower in {where} by {milliseconds(extra)}" if where else "in what it is slower cannot be told")
     )
+    if in_turns:
+        said += "; the ranks take turns in being late"
     if shared.scatter_ns > agree and groups > 1:
         said += f"; the ranks meet in {groups} groups, in each of which the clocks are aligned"
     elif shared.scatter_ns > agree:
@@ -110,6 +120,53 @@ def compare(accounts: Sequence[StepAccount], recorded: Sequence[Collectives], na
         clock="aligned" if shared.scatter_ns <= agree or groups > 1 else "unaligned",
         evidence=said,
         slow_in=where,
+        in_turns=in_turns,
+    )
+
+
+def _in_turns(shared: _Shared, slowest: int, extra_ns: float) -> bool:
+    """Whether no rank is late throughout: what comes at random on each rank makes the others wait in turns."""
+    whole = float(shared.caused.sum())
+    for_one = float(shared.caused[slowest] - shared.waits[slowest])
+    return whole > 0 and for_one < FOR_ONE * whole and extra_ns < FOR_ONE * float(shared.waits.max())
+
+
+def _as_slow(accounts: Sequence[StepAccount], slowest: int, where: str, extra_ns: float) -> bool:
+    """Whether the others are as slow as the one that is waited for, and it shows on that one alone.
+
+    A loop waits for the last of its ranks only, be it by an accident of the first step: what keeps every host busy, or
+    every loader, longer than a step, leaves the device idle on that rank, and has the others wait in a collective.
+    """
+    if where == "host":
+        busy = [_busy_ns(one) for one in accounts]
+        return _exceeds(busy, slowest) < EXPLAINS * extra_ns
+    if where == "input":
+        loading = [_loading_ns(one) for one in accounts]
+        return _exceeds(loading, slowest) < SAME_LOADING * (loading[slowest] or 0.0)
+    return False
+
+
+def _exceeds(values: Sequence[float | None], one: int) -> float:
+    """By how much one exceeds the median of the others; infinite where one is not known."""
+    known = [value for index, value in enumerate(values) if index != one and value is not None]
+    own = values[one]
+    return np.inf if own is None or len(known) < len(values) - 1 else own - float(np.median(known))
+
+
+def _busy_ns(account: StepAccount) -> float | None:
+    """How long the host is not blocked by its device, per step; None where its calls were not recorded."""
+    if not account.facts.number(facts.LAUNCH_CALLS) or account.account_from == "nvtx":
+        return None
+    blocked = sum(account.facts.number(one) or 0.0 for one in (facts.SYNC_CALL_NS, facts.LAUNCH_CALL_NS))
+    return account.mean_ns - blocked
+
+
+def _loading_ns(account: StepAccount) -> float | None:
+    """How long the loader's threads load, per step; None where that, or what they compute of it, was not recorded."""
+    if not account.facts.number(facts.LOADER_THREADS) or facts.LOAD_OWN_NS not in account.facts:
+        return None
+    return sum(
+        account.facts.number(one) or 0.0 for one in (facts.LOAD_NETWORK_NS, facts.LOAD_FILE_NS, facts.LOAD_OWN_NS)
     )
 
 

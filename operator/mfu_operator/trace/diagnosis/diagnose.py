@@ -62,6 +62,9 @@ MOST_UNKNOWN = 1 / 3
 MUCH_SKEW = 0.1
 """Of the step: ranks that wait longer than this for one of them wait for a straggler."""
 
+MOST = 0.5
+"""Of what the ranks wait for each other: where what grew on all of them cannot explain more, something else does."""
+
 LARGE = 0.1
 """Of the step: without a baseline, what takes more than this is said, though another takes most."""
 
@@ -115,7 +118,9 @@ def _differential(now: StepAccount, baseline: StepAccount) -> Diagnosis:
     delta = {part: now.parts_ns.get(part, 0.0) - baseline.parts_ns.get(part, 0.0) for part in PARTS}
     growth = now.mean_ns - baseline.mean_ns
     summary = _steps_sentence(now, baseline)
-    limit = _limit(now, baseline, delta)
+    groups = {one: sum(delta[part] for part in parts) for one, parts in GROUPS.items()}
+    groups |= _straggling(groups, now, baseline)
+    limit = _limit(now, baseline, groups)
     limit = min(limit, _limit_of_largest(now, baseline, delta))
     if growth <= limit:
         hidden = _hidden_by_spread(now, baseline)
@@ -124,8 +129,6 @@ def _differential(now: StepAccount, baseline: StepAccount) -> Diagnosis:
         if hidden:
             certainty = min(certainty, recorded.MOST_WITHOUT)
         return Diagnosis(None, None, round(certainty, 2), said, delta_ns=delta)
-    groups = {one: sum(delta[part] for part in parts) for one, parts in GROUPS.items()}
-    groups |= _straggling(groups, now, baseline)
     grown = sum(value for value in groups.values() if value > 0) + max(0.0, delta["idleUnknown"])
     if delta["idleUnknown"] > MOST_UNKNOWN * grown:
         return _unknown(now, delta, f"{milliseconds(delta['idleUnknown'])} of the growth cannot be explained")
@@ -170,6 +173,8 @@ def _of_opportunities(now: StepAccount, groups: Mapping[Bottleneck, float], larg
         return Diagnosis(None, None, 0.5, said, advice=(MARK_STEPS, *remedies))
     if largest is Bottleneck.KERNEL_BOUND and (not found or found[0].share <= LARGE):
         certainty = groups[largest] / now.mean_ns
+        if _beside(now):
+            certainty = min(certainty, recorded.MOST_WITHOUT)
         return _with_cause(Case(now, None), largest, (*compute, *told, *_beside(now)), certainty, {})
     why = "no single part stands out" if found else "nothing was found that a known remedy addresses"
     return Diagnosis(None, None, 0.5, (why, *evidence), advice=remedies)
@@ -233,8 +238,25 @@ def _straggling(
         return {}
     skew, wait = (_fact(now, name) - _fact(baseline, name) for name in (facts.RANK_SKEW_NS, facts.RANK_WAIT_NS))
     waiting = _where_ranks_wait(now)
-    rest = groups[waiting] - max(0.0, min(wait, groups[waiting]))
-    return {Bottleneck.STRAGGLER: max(skew, wait), waiting: rest}
+    moved = max(0.0, min(wait, groups[waiting]))
+    shared = _late_in_turns(groups, now, moved) if baseline is not None else None
+    if shared is not None and shared is not waiting:
+        return {shared: groups[shared] + moved, waiting: groups[waiting] - moved}
+    return {Bottleneck.STRAGGLER: max(skew, wait), waiting: groups[waiting] - moved}
+
+
+def _late_in_turns(groups: Mapping[Bottleneck, float], now: StepAccount, wait_ns: float) -> Bottleneck | None:
+    """What grew on all ranks and makes each of them late in turn; None where one rank is late, or nothing explains it.
+
+    What comes at random to each of n ranks, m per step in the mean, makes all of them wait for the unlucky one: they
+    lose at most n · m.
+    """
+    ranks = now.facts.number(facts.RANKS_RECORDED) or 1.0
+    if facts.RANKS_IN_TURNS not in now.facts or wait_ns <= 0:
+        return None
+    own = {one: grown for one, grown in groups.items() if one is not Bottleneck.COMMS_BOUND}
+    largest = max(own, key=lambda one: own[one])
+    return largest if own[largest] * (ranks - 1) >= MOST * wait_ns else None
 
 
 def _where_ranks_wait(now: StepAccount) -> Bottleneck:
@@ -305,15 +327,18 @@ def _inconclusive(why: str, advice: str) -> Diagnosis:
     )
 
 
-def _limit(now: StepAccount, baseline: StepAccount, delta: Mapping[str, float]) -> float:
+def _limit(now: StepAccount, baseline: StepAccount, groups: Mapping[Bottleneck, float]) -> float:
     """The growth that counts, ns: beyond noise (Welch 1947), and beyond what is worth a word.
 
     Where mostly the input grew, the spread is that of the steps without it: a wait that comes in some steps only is
-    the fault itself, not noise.
+    the fault itself, not noise. So is what the other ranks wait for one that waits for its input.
     """
     spread = now.std_ns
-    rest = now.facts.number(facts.REST_STD_NS)
-    known = max(delta["idleInput"], _fact(now, facts.COMPILE_NS) - _fact(baseline, facts.COMPILE_NS))
+    late = groups.get(Bottleneck.STRAGGLER, 0.0) if now.facts.word(facts.SLOWEST_IN) == "input" else 0.0
+    waited = groups[Bottleneck.INPUT_STARVED] + late
+    waited_for = late > 0 or (facts.RANKS_IN_TURNS in now.facts and waited >= max(groups.values()))
+    rest = now.facts.number(facts.OWN_STD_NS if waited_for else facts.REST_STD_NS)
+    known = max(waited, _fact(now, facts.COMPILE_NS) - _fact(baseline, facts.COMPILE_NS))
     if rest is not None and known > LEAST_GROWTH * baseline.mean_ns:
         spread = min(spread, rest)
     return max(_least(now, baseline), _error(now, baseline, spread, baseline.std_ns))

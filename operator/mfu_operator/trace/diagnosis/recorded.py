@@ -12,6 +12,7 @@ from mfu_operator.model.account import StepAccount
 from mfu_operator.model.diagnosis import Bottleneck, Diagnosis
 from mfu_operator.model.fact import Number
 from mfu_operator.trace.diagnosis.case import Case
+from mfu_operator.trace.diagnosis.causes.inputs import in_one_step
 
 MOST_WITHOUT = 0.5
 """The confidence of what rests on something that was not recorded."""
@@ -91,10 +92,25 @@ def _workers(case: Case) -> str | None:
     return "what the loader's workers do was not recorded: any loader that is too slow delivers in bursts"
 
 
-def _starts(_: Case) -> str | None:
-    return "the start of workers was not recorded: one long wait may be one slow batch"
+def _starts(case: Case) -> str | None:
+    if case.more(facts.WORKER_STARTS) > 0:
+        return None
+    return "no start of workers was seen: one long wait may be one slow batch, or the first of several"
 
 
+def _other_loaders(case: Case) -> str | None:
+    inline = case.now.facts.word(facts.LOADER) == "inline"
+    if inline or case.fact(facts.INPUT_RANGE_NS) is None:
+        return None
+    if case.fact(facts.LOADER_THREADS) and case.fact(facts.LOAD_OWN_NS) is not None:
+        return None
+    return (
+        "what the loaders' workers do was not recorded: where those of all ranks are as slow, the others wait for the "
+        "last of them"
+    )
+
+
+LOADERS = Need("the loaders' workers of every rank", _other_loaders)
 WORKERS = Need("the loader's workers", _workers)
 STARTS = Need("starts of workers", _starts)
 
@@ -128,7 +144,7 @@ NEEDS: Mapping[str, Sequence[Need]] = {
     "ExtraCopies": (),
     "LinkDegraded": (BYTES,),
     "SlowCompute": (),
-    "SlowInput": (INPUT_RANGES,),
+    "SlowInput": (INPUT_RANGES, LOADERS),
     "SlowCopies": (),
     "SlowHost": (LAUNCHES,),
 }
@@ -136,6 +152,15 @@ NEEDS: Mapping[str, Sequence[Need]] = {
 
 ONLY_OTHERS_RULE_OUT = ("SlowLink", "HostCollectives")
 """Causes that the waiting for a rank that was not recorded looks like."""
+
+
+ONLY_WORKERS_TELL = ("WorkerRestart", "PrefetchBursts")
+"""Causes that any loader with a slow batch, or too slow throughout, looks like: its workers deliver together."""
+
+MORE_STEPS = (
+    "record at least three times as many steps as the loader has workers, with nsys --trace=cuda,nvtx,osrt "
+    "--trace-fork-before-exec=true, or torch.profiler's with_stack=True"
+)
 
 
 def bounded(found: Diagnosis, case: Case) -> Diagnosis:
@@ -146,18 +171,25 @@ def bounded(found: Diagnosis, case: Case) -> Diagnosis:
         needs = (RECORDED,)
     else:
         needs = NEEDS.get(found.cause or "", ())
-    missing = tuple(said for need in needs if (said := need.missing(case)) is not None)
+    if found.bottleneck is Bottleneck.INPUT_STARVED and in_one_step(case):
+        needs = (*needs, STARTS)
+    missing = tuple(said for need in dict.fromkeys(needs) if (said := need.missing(case)) is not None)
     if not missing:
         return found
-    unnamed = found.cause in ONLY_OTHERS_RULE_OUT and missing_ranks(case.now) is not None
-    advice = found.advice if found.bottleneck is not Bottleneck.COMMS_BOUND else (RECORD_ALL, *found.advice)
-    return replace(
+    doubted = replace(
         found,
-        cause=None if unnamed else found.cause,
         confidence=min(found.confidence, MOST_WITHOUT),
         evidence=(*found.evidence, *missing),
-        advice=(RECORD_ALL,) if unnamed else tuple(dict.fromkeys(advice)),
+        advice=_advice(found),
     )
+    if found.cause in ONLY_OTHERS_RULE_OUT and missing_ranks(case.now) is not None:
+        return replace(doubted, cause=None, advice=(RECORD_ALL,))
+    return replace(doubted, cause=None, advice=(MORE_STEPS,)) if found.cause in ONLY_WORKERS_TELL else doubted
+
+
+def _advice(found: Diagnosis) -> tuple[str, ...]:
+    first = (RECORD_ALL,) if found.bottleneck is Bottleneck.COMMS_BOUND else ()
+    return tuple(dict.fromkeys((*first, *found.advice)))
 
 
 def _longer(case: Case) -> bool:

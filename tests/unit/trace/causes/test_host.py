@@ -266,8 +266,8 @@ RECORDED = {**KERNELS, "inputRangeNs": 0.0}
         ({"idleHost": 5e6, "kernelCalls": 103.0}, RECORDED, True),
         ({"idleHost": 5e6, "kernelCalls": 104.0}, RECORDED, False),
         ({"idleHost": 5e6, "hostOpMedianNs": 11e3}, RECORDED, False),
-        ({"idleHost": 5e6, "hostBlockedNs": 2.5e6}, RECORDED, True),
-        ({"idleHost": 5e6, "hostBlockedNs": 2.6e6}, RECORDED, False),
+        ({"idleHost": 5e6, "hostBlockedNs": 0.5e6}, RECORDED, True),
+        ({"idleHost": 5e6, "hostBlockedNs": 0.6e6}, RECORDED, False),
     ],
 )
 def test_python_is_the_cause_where_the_host_works_between_as_many_launches(

@@ -66,13 +66,15 @@ def _smaller(case: Case) -> bool:
     """Whether the messages are smaller and carry no more together; by how long they take where that is not recorded."""
     size, size_before = case.fact(facts.MESSAGE_MEDIAN_BYTES), case.before(facts.MESSAGE_MEDIAN_BYTES)
     if size is None or size_before is None:
-        return _shorter(case)
-    return size <= SHORTER * size_before and not case.grew(facts.MESSAGE_BYTES, MANY_MORE)
+        return _shorter(case) is True
+    smaller = size <= SHORTER * size_before and not case.grew(facts.MESSAGE_BYTES, MANY_MORE)
+    return smaller and _shorter(case) is not False
 
 
-def _shorter(case: Case) -> bool:
+def _shorter(case: Case) -> bool | None:
+    """Whether even the longest is shorter; None where that is not known. Small ones may have joined the large."""
     longest, before = case.fact(facts.COMMUNICATION_LONGEST_NS), case.before(facts.COMMUNICATION_LONGEST_NS)
-    return longest is not None and before is not None and longest <= SHORTER * before
+    return None if longest is None or before is None else longest <= SHORTER * before
 
 
 def _slow_link(case: Case) -> Evidence:

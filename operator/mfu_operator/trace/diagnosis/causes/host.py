@@ -35,6 +35,10 @@ MORE_SYNCS = 0.5
 LEAST_LAUNCHES = 0.03
 """Of the launches: fewer more are noise."""
 
+LOADS = 0.1
+"""Of the growth: where the host waits for files, sockets or threads so much longer, it may be loading what no range
+names, and compute for that the rest of the time."""
+
 NOTICEABLE = 0.3
 """Of the growth: work of a kind that takes this much is not a coincidence."""
 
@@ -158,7 +162,7 @@ def _python(case: Case) -> Evidence:
         return ()
     if (
         _slower_throughout(case)
-        or case.more(facts.HOST_BLOCKED_NS) > MOST * case.growth(*HOST)
+        or case.more(facts.HOST_BLOCKED_NS) > LOADS * case.growth(*HOST)
         or not _waits_known(case)
     ):
         return ()

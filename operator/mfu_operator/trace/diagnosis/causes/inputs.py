@@ -96,18 +96,35 @@ def _loading(case: Case) -> float:
 
 def _bursts(case: Case) -> Evidence:
     period = case.fact(facts.INPUT_PERIOD)
-    if period is None or period < 2 or case.before(facts.INPUT_PERIOD) == period:
+    if period is None or period < 2 or case.before(facts.INPUT_PERIOD) == period or _by_number_of_workers(case):
         return ()
     return (f"the input wait comes every {period:.0f} steps and not between them",)
 
 
+def _by_number_of_workers(case: Case) -> bool:
+    """Whether the wait comes back as often as there are workers: they are too slow throughout, and deliver together."""
+    return (
+        case.fact(facts.INPUT_PERIOD) is not None
+        and case.same(facts.LOADER_THREADS, 0.0)
+        and (case.fact(facts.INPUT_PERIOD) == case.fact(facts.LOADER_THREADS))
+    )
+
+
 def _restart(case: Case) -> Evidence:
-    share = case.fact(facts.INPUT_PEAK_SHARE)
-    if share is None or case.now.count < 3 or share < max(CONCENTRATED, 2 / case.now.count):
+    if not in_one_step(case):
         return ()
-    if (case.before(facts.INPUT_PEAK_SHARE) or 0) >= share:
-        return ()
-    return (f"one step of {case.now.count} holds {share:.0%} of the input wait: workers were started anew there",)
+    said = f"one step of {case.now.count} holds {case.fact(facts.INPUT_PEAK_SHARE):.0%} of the input wait"
+    if case.more(facts.WORKER_STARTS) > 0:
+        return (said, case.change("starts of workers per step", facts.WORKER_STARTS))
+    return () if case.fact(facts.HOST_BLOCKED_NS) is not None else (said,)
+
+
+def in_one_step(case: Case) -> bool:
+    """Whether most of the input wait lies in one step of several, which it did not in the baseline."""
+    share, before = case.fact(facts.INPUT_PEAK_SHARE), case.before(facts.INPUT_PEAK_SHARE)
+    if share is None or case.now.count < 3:
+        return False
+    return share >= max(CONCENTRATED, 2 / case.now.count) and (before or 0) < share
 
 
 def _storage(case: Case) -> Evidence:
@@ -141,6 +158,10 @@ def _not_the_store(case: Case) -> Evidence:
     waits = {name: wait for name in (facts.LOAD_NETWORK_NS, facts.LOAD_FILE_NS) if (wait := case.before(name))}
     if not waits or not case.fact(facts.LOADER_THREADS) or not case.same(facts.LOADER_THREADS, 0.0):
         return ()
+    if (case.fact(facts.INPUT_PEAK_SHARE) or 0.0) >= CONCENTRATED or (
+        case.fact(facts.INPUT_PERIOD) is not None and not _by_number_of_workers(case)
+    ):
+        return ()
     name = max(waits, key=waits.__getitem__)
     if not case.same(name, SAME_STORE) or case.more(name) > SAME_STORE * case.growth("idleInput"):
         return ()
@@ -170,7 +191,7 @@ CAUSES = (
         "WorkerRestart",
         Bottleneck.INPUT_STARVED,
         needs="most of the input wait lies in one step of several",
-        contradicted_by="the wait is spread over the steps, or comes back at a fixed distance",
+        contradicted_by="the wait is spread over the steps, or calls of the operating system show no start of a worker",
         evidence=_restart,
         advice=("keep workers alive between epochs (persistent_workers=True)", "make epochs longer"),
     ),
@@ -194,7 +215,7 @@ CAUSES = (
         "PrefetchBursts",
         Bottleneck.INPUT_STARVED,
         needs="the input wait comes every Nth step",
-        contradicted_by="every step waits",
+        contradicted_by="every step waits, or the wait comes back as often as there are workers",
         evidence=_bursts,
         advice=("raise prefetch_factor", "make the number of workers no divisor of the slow shards' rhythm"),
     ),

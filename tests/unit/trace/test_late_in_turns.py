@@ -1,0 +1,36 @@
+"""What is slow on every rank shows on one at a time: the others wait for the unlucky one in a collective."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from mfu_operator.model.diagnosis import Bottleneck
+from mfu_operator.trace.analyze import analyze
+from mfu_operator.trace.answer import Answer
+from mfu_operator.trace.diagnosis.recorded import MOST_WITHOUT
+from tests.accuracy.events.programs import convolutions
+from tests.accuracy.events.score import record
+from tests.accuracy.events.setup import Setup
+
+HEALTHY = Setup(convolutions(4), ranks=3, seed=1)
+
+
+def compared(healthy: Setup, now: Setup, form: str, folder: Path) -> Answer:
+    before, after = (record(one, form, folder / name) for one, name in ((healthy, "before"), (now, "now")))
+    return analyze(after, before)
+
+
+def test_an_allocator_that_stalls_every_rank_makes_no_rank_a_straggler(tmp_path: Path) -> None:
+    found = compared(HEALTHY, replace(HEALTHY, allocations=18.0, seed=101), "kineto", tmp_path)
+    assert found.ranks is not None
+    assert (found.diagnosis.bottleneck, found.diagnosis.cause) == (Bottleneck.HOST_BOUND, "Allocator")
+
+
+def test_a_late_host_stays_a_straggler_beside_others_that_wait_for_their_device(tmp_path: Path) -> None:
+    found = compared(HEALTHY, replace(HEALTHY, late=(("allocations", 18.0),), seed=101), "kineto", tmp_path)
+    assert (found.diagnosis.bottleneck, found.diagnosis.cause) == (Bottleneck.STRAGGLER, "SlowHost")
+
+
+def test_a_store_that_is_slow_for_every_rank_makes_none_a_straggler_beyond_doubt(tmp_path: Path) -> None:
+    healthy = replace(HEALTHY, steps=13, read_ms=2.0, transform_ms=12.0)
+    found = compared(healthy, replace(healthy, seed=101, read_ms=16.0), "kineto", tmp_path).diagnosis
+    assert found.bottleneck == Bottleneck.INPUT_STARVED or found.confidence <= MOST_WITHOUT
