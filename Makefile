@@ -6,7 +6,7 @@ INSTALLED := $(VENV)/.installed
 export PYTHONPATH := $(CURDIR)/operator:$(CURDIR)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-down test fmt lint unit faults soak e2e e2e-torch generate lock clean cluster-up cluster-down accuracy accuracy-real accuracy-events page bench bench-fleet damage detection-figures mutation bench-history bench-ranks
+.PHONY: help demo demo-down test fmt lint unit faults soak e2e e2e-torch generate lock clean cluster-up cluster-down accuracy accuracy-real accuracy-events peers page bench bench-fleet damage detection-figures mutation bench-history bench-ranks
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -87,6 +87,12 @@ accuracy-real: $(INSTALLED) ## Verdicts on real traces: as recorded, changed, re
 
 accuracy-events: $(INSTALLED) ## Verdicts on a machine that was modelled apart, as tests/accuracy/events.md (15 minutes)
 	@$(BIN)/python -m tests.accuracy.events
+
+peers: $(INSTALLED) ## What other tools say of the same public traces, as tests/accuracy/peers.md (in a throw-away environment)
+	@$(PYTHON) -m venv .venv-peers
+	@.venv-peers/bin/pip install -q --no-deps torch-tb-profiler==0.4.3 HolisticTraceAnalysis==0.5.0
+	@.venv-peers/bin/pip install -q -r tests/accuracy/peers/requirements.txt
+	@$(BIN)/python -m tests.accuracy.peers .venv-peers/bin/python && rm -rf .venv-peers
 
 page: $(INSTALLED) ## Look at the page of `analyze -o html` in Debian's Chromium (root, a minute)
 	@$(BIN)/python -m pytest -q -m browser tests/browser
