@@ -149,14 +149,14 @@ def record_first(readings: Sequence[Reading], span_s: float, detection: Detectio
         signal = _strongest([run])
         unsteady = _unsteady(run, signal, detection) if signal else "none of the readings is usable"
         if unsteady is None and signal is not None:
-            later = f"the first {duration(span_s)} give no level, so the level is that of later ones: {problem}"
+            later = f"the first {duration(span_s)} give no level, so it was recorded later: {problem}"
             return FirstLevel(_baseline([run], signal, detection), later if problem else None, run.points[0][0])
         problem = problem or unsteady
     run = _joined(_runs([reading for reading in readings if reading.time_s <= begin_s + span_s], plan, detection))
     signal = _strongest([run])
     if signal is None:
         raise Unreadable("NothingToRecord", f"no baseline can be recorded from the series: {problem}")
-    never = f"no part of the series is a level, and the operator would record none: {problem}"
+    never = f"no part of the series gives a level, so the operator would record none: {problem}"
     return FirstLevel(_baseline([run], signal, detection), never, run.points[0][0])
 
 
@@ -228,14 +228,14 @@ def _unsteady(run: _Run, signal: Signal, rule: Detection) -> str | None:
     if abs(trend) > _TREND_SHARE * tolerance:
         unsteady = (
             f"the run is not steady: it became {per_cent(abs(trend))} {'faster' if trend > 0 else 'slower'} while "
-            f"recorded, and at most {per_cent(_TREND_SHARE * tolerance)} is a level"
+            f"recorded, and a level permits {per_cent(_TREND_SHARE * tolerance)} at most"
         )
         if abs(trend) < _CHANCE_SIGMAS * noise * math.sqrt(2 * MEDIAN_VARIANCE / third):
             return f"{unsteady}; the noise of its readings does that in so short a time: record longer"
         return unsteady
     most = max(LARGEST_TOLERANCE, tolerance)
     if noise > most:
-        return f"the run is too noisy: readings vary by {per_cent(noise)}, and at most {per_cent(most)} is a level"
+        return f"the run is too noisy: readings vary by {per_cent(noise)}, and a level permits {per_cent(most)} at most"
     return None
 
 
