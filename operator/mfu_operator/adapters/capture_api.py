@@ -236,7 +236,7 @@ class RankApi:
     def _refusal(self, status: int, content: bytes) -> RankError:
         try:
             said = msgspec.json.decode(content, type=dict[str, Any]).get("error", "")
-        except (msgspec.DecodeError, UnicodeError):
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
             said = ""
         told = f"{self._who} answers {status}: {str(said)[:200] or 'without a reason'}"
         return RankUnreachable("Overloaded", told) if status == OVERLOADED else Refused(status, told)
@@ -244,7 +244,7 @@ class RankApi:
     def _decoded(self, content: bytes, kind: type[Answer]) -> Answer:
         try:
             return msgspec.json.decode(content, type=kind)
-        except (msgspec.DecodeError, UnicodeError) as error:
+        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             raise RankError("AnswerUnreadable", f"{self._who} sends what is not an answer: {error}") from error
 
 

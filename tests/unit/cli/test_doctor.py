@@ -187,7 +187,7 @@ def test_where_nothing_can_be_read_the_profile_says_what_to_install() -> None:
     told = overall(spec, [], (), {}, FLEET)
     assert "NoData" in told[0]
     assert "TorchTitan" in told[1]
-    assert "a bridge" in told[1]
+    assert "mfu_probe.bridges" in told[1]
 
 
 OK = [Finding("throughput", "q", True, "fine")]

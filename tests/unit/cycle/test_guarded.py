@@ -53,7 +53,7 @@ def callers(folder: Path) -> Iterator[tuple[str, str]]:
                     yield path.name, function.name
 
 
-CALLED_BY_EFFECTS = {("lease.py", "_write"), ("gitea.py", "_labels"), ("github.py", "_label")}
+CALLED_BY_EFFECTS = {("lease.py", "_write"), ("gitea.py", "_ask"), ("gitea.py", "_own_label"), ("github.py", "_ask")}
 """What an effect calls to do its work."""
 
 

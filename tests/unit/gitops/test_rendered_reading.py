@@ -26,6 +26,16 @@ def test_a_text_is_its_values(text: str, documents: list[Any]) -> None:
     assert yaml_documents(text) == documents
 
 
+@pytest.mark.parametrize("opened", ["[", "{", "- ", "? ", "[{", ": "])
+def test_nesting_that_would_end_the_parsers_stack_is_refused_before_it_is_parsed(opened: str) -> None:
+    with pytest.raises(UnreadableText, match="nested deeper"):
+        yaml_documents("a: 1\nb:\n  " + opened * 500_000)
+
+
+def test_many_brackets_that_are_closed_are_no_nesting() -> None:
+    assert yaml_documents("a: [" + "[], {}, " * 5_000 + "'[[']\n")
+
+
 @pytest.mark.parametrize("text", ["a: [", "a: {<<: 1}", "a: {<<: [1]}", "[" * (MAX_DEPTH + 2) + "]" * (MAX_DEPTH + 2)])
 def test_what_is_not_yaml_is_refused_with_the_reason(text: str) -> None:
     with pytest.raises(UnreadableText, match=r"^(not YAML: while parsing .*|a merge key .*|nested deeper .*)$"):

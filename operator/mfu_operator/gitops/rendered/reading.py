@@ -34,6 +34,14 @@ class UnreadableText(ValueError):
     """A text that does not read as what its name says, or lies beyond a bound; its words say which."""
 
 
+MOST_OPEN = 1_000
+"""Brackets that are open at once, or dashes at the head of one line: some ten thousand end the C parser's stack. Those
+in quotes count too, because no text that a person wrote has so many."""
+
+_BRACKET = re.compile(r"[\[\]{}]")
+_STACKED = re.compile(rf"^[ \t]*(?:[-?:][ \t]+){{{MOST_OPEN}}}", re.MULTILINE)
+
+
 class _Loader(_BaseLoader):  # type: ignore[misc]
     """YAML whose dates stay the text that a person wrote."""
 
@@ -52,6 +60,8 @@ def yaml_documents(text: str) -> list[Any]:
     """
     if len(text) > MAX_CHARACTERS:
         raise UnreadableText(f"{len(text)} characters, of at most {MAX_CHARACTERS}")
+    if _ends_the_stack(text):
+        raise UnreadableText(f"nested deeper than {MAX_DEPTH}")
     try:
         loader = _Loader(text)
         try:
@@ -66,6 +76,18 @@ def yaml_documents(text: str) -> list[Any]:
     except (yaml.YAMLError, RecursionError, MemoryError, *_OF_TAGS) as error:
         raise UnreadableText(f"not YAML: {_first_line(error)}") from error
     return [document for document in found if document is not None]
+
+
+def _ends_the_stack(text: str) -> bool:
+    """Whether the parser, which descends in C, could end the process: it is looked at before the text is parsed."""
+    if _STACKED.search(text):
+        return True
+    depth = 0
+    for found in _BRACKET.finditer(text):
+        depth = depth + 1 if found[0] in "[{" else max(0, depth - 1)
+        if depth > MOST_OPEN:
+            return True
+    return False
 
 
 class _Builder:
