@@ -266,6 +266,7 @@ def kubectl_mfu(scenario: Scenario, command: str, *options: str) -> str:
     argv = [sys.executable, "-m", "mfu_operator", command, scenario.baseline, f"--namespace={scenario.namespace}"]
     environment = {
         "KUBECONFIG": str(scenario.environment.cluster.kubeconfig),
+        "KUBECACHEDIR": str(ROOT / "build" / "kubectl-cache"),
         "PATH": os.environ["PATH"],
         "PYTHONPATH": str(ROOT / "operator"),
     }
