@@ -10,6 +10,7 @@ from mfu_operator.api.group import BASELINE_LABEL, MANAGED_BY_LABEL
 from mfu_operator.cli.held_traces import HOLD_S, HeldTraces
 from mfu_operator.errors import AskPerson, Retry, Unreadable
 from mfu_operator.model.account import StepAccount
+from mfu_operator.model.baseline import BaselineSpec
 from mfu_operator.model.incident import Status
 from mfu_operator.model.workload import JobPhase, ProfilingJob
 from mfu_operator.ports import Cluster
@@ -58,19 +59,7 @@ def capture_now(
     )
     spec = replace(spec, profiling=profiling)
     metadata, started_s = body["metadata"], now()
-    workload = cluster.workload(spec.workload)
-    if workload is None:
-        raise Retry("WorkloadNotFound", f"there is no {spec.workload.title}; is the job running?")
-    spec = spec.of_run(workload.name, workload.earlier_runs)
-    identity = Identity(metadata["namespace"], metadata["name"], metadata["uid"], metadata.get("generation", 1))
-    way = way_of(World(started_s, identity, spec, Status(), Defaults("", image), workload=workload))
-    if isinstance(way, Retry):
-        raise way
-    if not isinstance(way, Live):
-        raise AskPerson(
-            "NotLive",
-            "the running job cannot be asked, so the operator would run a copy; kubectl mfu capture -f says why",
-        )
+    spec, way = _live(cluster, metadata, spec, image, started_s)
     name = f"mfu-hand-{metadata['name'][:36].replace('.', '-').rstrip('-')}-{int(started_s):x}"
     hold_s = HOLD_S if traces is not None else 0.0
     asked = CaptureRequest(name, profiling.steps, profiling.deadline_s, way.pods, way.targets, profiling.ranks, hold_s)
@@ -81,6 +70,26 @@ def capture_now(
     tell(f"Job {name} asks {len(way.targets)} of {way.pods} pods; kubectl logs -f job/{name} follows it")
     ends_s = now() + spec.profiling.deadline_s
     return _account(_awaited(cluster, metadata["namespace"], name, ends_s, tell, traces, sleep, now))
+
+
+def _live(
+    cluster: Cluster, metadata: Mapping[str, Any], spec: BaselineSpec, image: str | None, at_s: float
+) -> tuple[BaselineSpec, Live]:
+    """The spec of the run that is there, and whom of its pods to ask. Raises Retry and AskPerson as `capture_now`."""
+    workload = cluster.workload(spec.workload)
+    if workload is None:
+        raise Retry("WorkloadNotFound", f"there is no {spec.workload.title}; is the job running?")
+    spec = spec.of_run(workload.name, workload.earlier_runs)
+    identity = Identity(metadata["namespace"], metadata["name"], metadata["uid"], metadata.get("generation", 1))
+    way = way_of(World(at_s, identity, spec, Status(), Defaults("", image), workload=workload))
+    if isinstance(way, Retry):
+        raise way
+    if not isinstance(way, Live):
+        raise AskPerson(
+            "NotLive",
+            "the running job cannot be asked, so the operator would run a copy; kubectl mfu capture -f says why",
+        )
+    return spec, way
 
 
 def _awaited(

@@ -38,7 +38,7 @@ def silence(job: MonitoredJob, now_s: float) -> MfuError | None:
 
 def without_parts(source: Metrics, job: MonitoredJob, readings: Sequence[Reading]) -> Sequence[Reading]:
     """Readings of some of a run's pods without their values, where the source could not reach the others: ranks may
-    differ, and the mean of some is no reading of the run. Their steps and phases are."""
+    differ, and the mean of some is not a reading of the run. Their steps and phases are."""
     if not readings or source.absence(job.workload) is None:
         return readings
     return [replace(each, values={}) if _lacks_pods(job, each) else each for each in readings]
@@ -49,7 +49,7 @@ def _lacks_pods(job: MonitoredJob, reading: Reading) -> bool:
 
 
 def _pods_missing(job: MonitoredJob, reading: Reading, now_s: float) -> MfuError | None:
-    """That for long so many pods were not read that the mean of the others is no reading of the run."""
+    """That for long so many pods were not read that the mean of the others is not a reading of the run."""
     state = job.speed.state
     if tells_the_speed(state.run.incarnation, reading) or state.usable_s is None or now_s - state.usable_s < _SILENT_S:
         return None
@@ -58,7 +58,7 @@ def _pods_missing(job: MonitoredJob, reading: Reading, now_s: float) -> MfuError
     named = ", ".join(missing[:_MOST_NAMED]) + (", …" if len(missing) > _MOST_NAMED else "")
     return Wait(
         "PodsMissing",
-        f"{len(missing)} of the run's {of} pods are not read ({named}), and the mean of the others is no reading of "
+        f"{len(missing)} of the run's {of} pods are not read ({named}), and the mean of the others is not a reading of "
         "the run: are these pods scraped, and does every shard of the metrics source answer?",
     )
 

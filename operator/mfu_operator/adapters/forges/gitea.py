@@ -1,13 +1,12 @@
 """Gitea and Forgejo."""
 
-import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
 from mfu_operator.adapters.forges.address import Address
-from mfu_operator.adapters.forges.http import LABEL, Api, Refused, Web, text_of, understood, unmet
+from mfu_operator.adapters.forges.http import LABEL, Api, Refused, Web, reviewers_unmet, text_of, understood, unmet
 from mfu_operator.adapters.forges.marks import WITHDRAWN, Comment, closing_text, keep_note
 from mfu_operator.adapters.timestamps import unix_time
 from mfu_operator.model.proposal import Closing, Proposal, PullRequest, PullRequestState, Review
@@ -104,12 +103,7 @@ class Gitea:
         if review.assignees:
             asked = {"assignees": list(review.assignees)}
             told += unmet("assignees", lambda: self._api.change(f"pulls/{number}", asked))
-        for name in review.reviewers:  # one by one, for Gitea refuses all where it refuses one
-            team = name.partition("/")[2]
-            one = {"team_reviewers": [team]} if team else {"reviewers": [name]}
-            where = f"pulls/{number}/requested_reviewers"
-            told += unmet(f"reviewer {name}", functools.partial(self._api.post, where, one))
-        return told
+        return told + reviewers_unmet(self._api, f"pulls/{number}/requested_reviewers", review.reviewers)
 
     def _labels(self, wanted: Sequence[str]) -> tuple[list[int], tuple[str, ...]]:
         """The labels' ids, and what is said of those that there are not. The operator's own is made."""

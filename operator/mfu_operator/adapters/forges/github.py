@@ -1,13 +1,12 @@
 """GitHub and GitHub Enterprise Server."""
 
-import functools
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
 from mfu_operator.adapters.forges.address import Address
-from mfu_operator.adapters.forges.http import LABEL, Api, Refused, Web, text_of, understood, unmet
+from mfu_operator.adapters.forges.http import LABEL, Api, Refused, Web, reviewers_unmet, text_of, understood, unmet
 from mfu_operator.adapters.forges.marks import WITHDRAWN, Comment, closing_text, keep_note
 from mfu_operator.adapters.timestamps import unix_time
 from mfu_operator.model.proposal import Closing, Proposal, PullRequest, PullRequestState, Review
@@ -127,12 +126,8 @@ class GitHub:
         if review.assignees:
             asked = {"assignees": list(review.assignees)}
             told += unmet("assignees", lambda: self._api.post(f"{issue}/assignees", asked))
-        for name in review.reviewers:  # one by one, for GitHub refuses all where it refuses one
-            team = name.partition("/")[2]
-            one = {"team_reviewers": [team]} if team else {"reviewers": [name]}
-            where = f"{self._repository}/pulls/{number}/requested_reviewers"
-            told += unmet(f"reviewer {name}", functools.partial(self._api.post, where, one))
-        return told
+        where = f"{self._repository}/pulls/{number}/requested_reviewers"
+        return told + reviewers_unmet(self._api, where, review.reviewers)
 
 
 def _author(of: Mapping[str, Any]) -> object:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import partial, wraps
 from json import loads
 from typing import Any, ParamSpec, TypeVar
 
@@ -238,6 +238,17 @@ def unmet(what: str, act: Callable[[], object]) -> tuple[str, ...]:
     except MfuError as error:
         return (f"{what}: {error.message}",)
     return ()
+
+
+def reviewers_unmet(api: Api, where: str, reviewers: Sequence[str]) -> tuple[str, ...]:
+    """Ask reviewers as GitHub and Gitea take them; what was not taken. One by one: they refuse all where they refuse
+    one."""
+    told = tuple[str, ...]()
+    for name in reviewers:
+        team = name.partition("/")[2]
+        one = {"team_reviewers": [team]} if team else {"reviewers": [name]}
+        told += unmet(f"reviewer {name}", partial(api.post, where, one))
+    return told
 
 
 def text_of(value: object) -> str | None:
