@@ -1,10 +1,10 @@
 """The sources of an application, opened: each with its history between good and bad."""
 
+import os
 import posixpath
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import msgspec
 
@@ -117,22 +117,14 @@ def _open(request: Request, plan: Plan, index: int, main: int, store: Callable[[
     given = _others(request, source)
     if source.chart:
         return _chart(request, plan, source, given)
-    ours = {same_address(plan.sources[main].repository), same_address(store(request.repository).address() or "")}
-    alike = index == main or not source.repository or same_address(source.repository) in ours
-    address = request.repository if index == main or not source.repository else clone_of(request, source.repository)
-    if address is None and alike:
-        address = request.repository
-    if address is None:
-        raise NotRenderable(
-            f"source {source.repository} is another repository: give a clone by --values {source.repository}=PATH"
-        )
+    address = _address(request, plan, index, main, store)
     opened = store(address)
     first = address == request.repository
     good, bad = (request.good, request.bad) if first else (given[0], given[1])
     good = good or _recorded(request, plan, source, request.good) or _target(opened, source)
     bad = bad or _recorded(request, plan, source, request.bad) or _target(opened, source)
     shas = _dry(opened, opened.resolve(good), source), _dry(opened, opened.resolve(bad), source)
-    steps = opened.window(*shas, MAX_COMMITS + 1) if shas[0] != shas[1] else []
+    steps = opened.window(*shas, MAX_COMMITS + 1)
     why_not = ""
     if len(steps) > MAX_COMMITS:
         steps, why_not = [], f"more than {MAX_COMMITS} commits lie between good and bad: narrow the window"
@@ -144,6 +136,18 @@ def _open(request: Request, plan: Plan, index: int, main: int, store: Callable[[
     trees = opened.tree(shas[0]), opened.tree(shas[1])
     name = source.repository or opened.address() or request.repository
     return Opened(source, name, opened, *shas, steps, trees, index == main, why_not)
+
+
+def _address(request: Request, plan: Plan, index: int, main: int, store: Callable[[str], Store]) -> str:
+    """Where a source's repository is read. Raises NotRenderable."""
+    repository = plan.sources[index].repository
+    if index == main or not repository:
+        return request.repository
+    ours = {same_address(plan.sources[main].repository), same_address(store(request.repository).address() or "")}
+    given = clone_of(request, repository)
+    if given is None and same_address(repository) not in ours:
+        raise NotRenderable(f"source {repository} is another repository: give a clone by --values {repository}=PATH")
+    return given or request.repository
 
 
 def _dry(store: Store, sha: str, source: Source) -> str:
@@ -182,11 +186,11 @@ def _recorded(request: Request, plan: Plan, source: Source, revision: str) -> st
         if other is source or other.chart:
             continue
         for index, (sha, when) in enumerate(other.deployed):
-            if sha == revision or (len(revision) >= 7 and sha.startswith(revision)):
+            if len(revision) >= 7 and sha.startswith(revision):
                 same = [mine for mine, at in source.deployed if at == when]
                 if same:
                     return same[-1]
-                if index < len(source.deployed) and len(source.deployed) == len(other.deployed):
+                if len(source.deployed) == len(other.deployed):
                     return source.deployed[index][0]
     return None
 
@@ -205,8 +209,8 @@ def _target(store: Store, source: Source) -> str:
 
 
 def same_address(address: str) -> str:
-    """An address in one spelling, of a repository on this machine its folder."""
-    if "://" not in address and Path(address).exists():
-        return str(Path(address).resolve())
-    path = urlsplit(address).path
-    return host_and_path(address) or (str(Path(path).resolve()) if path else "")
+    """An address in one spelling, of a repository on this machine its folder; "" for none."""
+    remote = host_and_path(address)
+    if remote and not os.path.exists(address):  # noqa: PTH110 - Path refuses a name that is too long
+        return remote
+    return os.path.realpath(address.removeprefix("file://")) if address and "\0" not in address else ""

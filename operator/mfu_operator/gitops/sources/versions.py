@@ -40,7 +40,8 @@ def _meets(number: Number, wanted: str) -> bool:
         if fixed is not None:
             fits = number[:fixed] == base[:fixed] and number >= base
         else:
-            fits = {">=": number >= base, "<=": number <= base, ">": number > base, "<": number < base}[sign]
+            part, of = number[: len(parts)], base[: len(parts)]  # nothing of 1.2 is above 1.2
+            fits = {">=": number >= base, "<=": part <= of, ">": part > of, "<": number < base}[sign]
         if not fits:
             return False
     return True
