@@ -1,9 +1,11 @@
 """States of a repository in memory, compared: plain manifests, rendered without a program."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mfu_operator.adapters.render.renderer import Renderer
+from mfu_operator.gitops.rendered.difference import Difference
 from mfu_operator.gitops.rendered.workload import Wanted
 from mfu_operator.gitops.sources.plan import Part, Plan, Source
 from mfu_operator.investigate.compare import Comparison
@@ -36,3 +38,25 @@ def comparison_of(
     plan = Plan(tuple(each.source for each in every), tuple(parts))
     renderer = Renderer(plan, [each.blob for each in every])
     return Comparison(request or request_of(every[0].good, every[0].bad), every, renderer, **fields)
+
+
+def manifest(name: str = "gpt", *, kind: str = "Job", image: str = "registry.example/gpt:v1", config: str = "",
+             namespace: str = "", **env: object) -> str:  # fmt: skip
+    """A workload with these variables, and the ConfigMap that it reads others from."""
+    variables = [{"name": key, "value": str(value)} for key, value in env.items()]
+    container = {"name": "trainer", "image": image, "env": variables,
+                 **({"envFrom": [{"configMapRef": {"name": config}}]} if config else {})}  # fmt: skip
+    metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
+    template = {"spec": {"containers": [container]}}
+    return json.dumps({"apiVersion": "batch/v1", "kind": kind, "metadata": metadata, "spec": {"template": template}})
+
+
+def config(name: str = "gpt-config", **data: object) -> str:
+    """A ConfigMap."""
+    entries = {key: str(value) for key, value in data.items()}
+    return json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": entries})
+
+
+def told(found: Iterable[Difference] | None) -> list[str] | None:
+    """Differences as sentences."""
+    return None if found is None else [str(each) for each in found]

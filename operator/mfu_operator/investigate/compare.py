@@ -69,7 +69,7 @@ class Comparison:
     def of(self, workload: Thing, things: Sequence[Thing], ours: bool = False) -> Delivered:
         """What a workload gets of rendered objects; `ours` is the one that is asked about. Raises NotRenderable."""
         try:
-            name = self.request.wanted.name if workload.kind == self.request.wanted.kind and ours else None
+            name = self.request.wanted.name if ours else None
             return self._without(delivered(workload, things, self.secret_key(), name))
         except TooManyLeaves as error:
             raise NotRenderable(str(error)) from error
@@ -85,14 +85,12 @@ class Comparison:
     def _delivered(self, things: Sequence[Thing]) -> Delivered:
         workload = find(things, self.request.wanted) or find_renamed(things, self.request.wanted)
         if workload is None:
-            unread_here = [_told_unread(path, entry) for part in self.renderer.plan.parts for each in self.opened[:1]
-                           for path, entry in unread(part, each.trees[1]).items()]  # fmt: skip
+            unread_here = [_told_unread(path, entry) for part in self.renderer.plan.parts
+                           for path, entry in unread(part, self.opened[part.source].trees[1]).items()]  # fmt: skip
             raise NotRenderable(_not_found(self.request.wanted, things, self.renderer.unrendered, unread_here))
         return self.of(workload, things, ours=True)
 
     def _without(self, found: Delivered) -> Delivered:
-        if not self.left_out:
-            return found
         kept = {place: leaf for place, leaf in found.leaves.items() if place not in self.left_out}
         return replace(found, leaves=kept)
 
@@ -248,7 +246,7 @@ def _not_found(
     wanted: Wanted, things: Sequence[Thing], unrendered: Mapping[str, str], unread_here: Sequence[str]
 ) -> str:
     alike = meaning(things, wanted)
-    if len(alike) > 1:
+    if alike:
         listed = ", ".join(f"{thing} of {thing.origin}" if thing.origin else str(thing) for thing in alike[:5])
         return (
             f"{wanted} is rendered {len(alike)} times ({listed}): give its manifest with its namespace as the workload"
@@ -300,8 +298,7 @@ def release_of(comparison: Comparison) -> str | None:
     for thing in things:
         before, mark, after = thing.name.partition(DEFAULT_RELEASE)
         if thing.kind.lower() == wanted.kind.lower() and mark:
-            middle = wanted.name.removeprefix(before)
-            middle = middle.removesuffix(after) if after else middle
+            middle = wanted.name.removeprefix(before).removesuffix(after)
             if f"{before}{middle}{after}" == wanted.name and middle:
                 return middle
     return None
