@@ -11,6 +11,9 @@ from typing import Any, Protocol
 
 import yaml
 
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""Six times as fast where libyaml is there: the table is read once in every command."""
+
 _OFF = {"", "0", "0.0", "false", "no", "off", "none", "null", "disabled", "disable", "never"}
 _FORMATS = ("fp4", "fp8", "fp16", "tf32", "fp32", "fp64")
 _FORMAT_NAMES = {
@@ -113,7 +116,7 @@ def table() -> Table:
 
 def read(text: str) -> Table:
     """A table from its YAML text; KeyError or TypeError where it is not of the form that the file's head describes."""
-    raw = yaml.safe_load(text)
+    raw = yaml.load(text, Loader=_LOADER)  # noqa: S506 - a safe one
     causes = {cause: _fingerprint(cause, entry) for cause, entry in raw["causes"].items()}
     nobody = frozenset(raw["no_commit"]) | frozenset(raw["no_commit_bottlenecks"])
     images, without, with_effect, pace_less = (

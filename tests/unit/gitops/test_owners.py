@@ -54,6 +54,45 @@ def test_owners_of_several_files_are_told_once_and_are_few() -> None:
     assert owners("", ("a",)) == ()
 
 
+@pytest.mark.parametrize(
+    ("pattern", "met", "not_met"),
+    [
+        ("/build/", ["build/a", "build/b/c"], ["build", "x/build/a"]),
+        ("/build", ["build", "build/a"], ["x/build", "builds"]),
+        ("build/", ["build/a", "x/build/a"], ["build", "x/build"]),
+        ("build", ["build", "build/a", "x/build", "x/build/a"], ["builds", "a.build"]),
+        ("a/b", ["a/b", "a/b/c"], ["x/a/b"]),
+        ("a/*", ["a/b"], ["a/b/c", "x/a/b"]),
+        ("*", ["a", "a/b"], []),
+        ("/*", ["a"], ["a/b"]),
+        ("a?c", ["abc", "x/abc"], ["a/c", "ac"]),
+        ("a/**", ["a/b", "a/b/c"], ["a", "b/a/c"]),
+        ("**/b", ["b", "a/b", "a/c/b"], ["ab"]),
+        ("a.c", ["a.c"], ["abc"]),
+        ("/", [], ["a", "a/b"]),
+        ("!a", [], ["a", "!a"]),
+        ("#a", [], ["a", "#a"]),
+    ],
+)
+def test_a_pattern_meets_files_as_gits_own_do(pattern: str, met: list[str], not_met: list[str]) -> None:
+    assert [path for path in [*met, *not_met] if owners(f"{pattern} @ann", (path,))] == met
+
+
+def test_what_is_out_of_bounds_owns_nothing() -> None:
+    long = "a" * 200
+    assert owners(f"{long} @ann", (long,)) == ("ann",)
+    assert owners(f"{long}a @ann", (f"{long}a",)) == ()
+    assert owners("*a*b*c* @ann", ("abc",)) == owners("*a*b*c*** @ann", ("abc",)) == ("ann",)
+    assert owners("*a*b*c**** @ann", ("abc",)) == ()
+    lines = "# nothing\n" * 4999
+    assert owners(f"{lines}a @ann", ("a",)) == ("ann",)
+    assert owners(f"{lines}\na @ann", ("a",)) == ()
+
+
+def test_a_section_without_a_name_in_it_owns_under_any_spelling() -> None:
+    assert owners("[Docs] @ann\na\n[DOCS] @bob\na", ("a",)) == ("bob",)
+
+
 def test_a_pattern_that_backtracks_is_left_out_at_once() -> None:
     began = time.monotonic()
     assert owners("*a*a*a*a*a*a*a*a*b @x\n" + "**/" * 60 + "x @y\n", ("a" * 200,)) == ()

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from mfu_operator.gitops.rendered import reading
 from mfu_operator.gitops.rendered.reading import MAX_DEPTH, UnreadableText, dotenv, embedded, yaml_documents
 
 
@@ -18,7 +19,11 @@ from mfu_operator.gitops.rendered.reading import MAX_DEPTH, UnreadableText, dote
         ),
         ("1: a\ntrue: b\n", [{"1": "a", "true": "b"}]),
         ("a: 1e-4\nb: '1e-4'\nc: -2E+3\nd: 1e-4x\n", [{"a": 1e-4, "b": "1e-4", "c": -2000.0, "d": "1e-4x"}]),
-        ("a: 2026-01-01\n", [{"a": "2026-01-01"}]),
+        (
+            "a: 2026-01-01\nb: 2026-01-01 10:00:00\nc: 2026-02-31\n",
+            [{"a": "2026-01-01", "b": "2026-01-01 10:00:00", "c": "2026-02-31"}],
+        ),
+        ("a: !!binary aGk=\nb: !!int x\n", [{"a": "aGk=", "b": "x"}]),
         ("", []),
     ],
 )
@@ -83,9 +88,78 @@ def test_a_file_inside_a_configmap_is_read_by_its_name_and_else_by_what_it_holds
         ("export A=1\n\n# note\n b = 2", None),
         ("export A=1\n\n# note\n B= 2 ", {"A": "1", "B": "2"}),
         ("A=\"x y\"\nB='z'\nC='z\nD=\nE='", {"A": "x y", "B": "z", "C": "'z", "D": "", "E": "'"}),
+        ('A=""\nB=xax\nC="z\'', {"A": "", "B": "xax", "C": "\"z'"}),
         ("# note\n", None),
         ("A=1\nnot one", None),
     ],
 )
 def test_lines_of_keys_and_values_are_a_mapping(text: str, values: dict[str, str] | None) -> None:
     assert dotenv(text) == values
+
+
+def refused(text: str) -> str | None:
+    """Why a text is not read; None where it is."""
+    try:
+        yaml_documents(text)
+    except UnreadableText as error:
+        return str(error)
+    return None
+
+
+def test_a_text_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "MAX_CHARACTERS", 9)
+    assert refused("a: 12345\n") is None
+    assert refused("a: 123456\n") == "10 characters, of at most 9"
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("a: [1, 2]\n", 4),
+        ("a: &x [1]\nb: *x\n", 5),
+        ("a: &x {k: 1}\nb: {<<: *x}\n", 6),
+        ("a: &x {k: 1}\nb: {<<: [*x, *x]}\n", 8),
+        ("1\n", 1),
+    ],
+)
+def test_what_aliases_and_merge_keys_repeat_counts_again(
+    monkeypatch: pytest.MonkeyPatch, text: str, values: int
+) -> None:
+    monkeypatch.setattr(reading, "MAX_VALUES", values)
+    assert refused(text) is None
+    monkeypatch.setattr(reading, "MAX_VALUES", values - 1)
+    assert refused(text) == f"more than {values - 1} values once aliases and merge keys are followed"
+
+
+@pytest.mark.parametrize(
+    ("text", "depth"),
+    [("1", 0), ("a: 1", 1), ("a: {b: 1}", 2), ("[[1]]", 2), ("<<: {a: 1}", 2), ("<<: [{a: [1]}]", 3)],
+)
+def test_every_mapping_list_and_merge_is_one_deeper(monkeypatch: pytest.MonkeyPatch, text: str, depth: int) -> None:
+    monkeypatch.setattr(reading, "MAX_DEPTH", depth)
+    assert refused(text) is None
+    monkeypatch.setattr(reading, "MAX_DEPTH", depth - 1)
+    assert refused(text) == f"nested deeper than {depth - 1}"
+
+
+@pytest.mark.parametrize(
+    ("text", "too_deep"),
+    [
+        ("a: [[]]\nb: [[]]\n", False),
+        ("a: ']]]'\nb: [{}]\n", False),
+        ("a: [[], [[]]]\n", True),
+        ("a: [[], {b: {}}]\n", True),
+        ("a: ']]]'\nb: [[[]]]\n", True),
+    ],
+)
+def test_brackets_that_are_open_at_once_are_counted_before_the_text_is_parsed(
+    monkeypatch: pytest.MonkeyPatch, text: str, too_deep: bool
+) -> None:
+    monkeypatch.setattr(reading, "MOST_OPEN", 2)
+    assert refused(text) == (f"nested deeper than {MAX_DEPTH}" if too_deep else None)
+
+
+def test_a_file_that_is_too_long_is_not_read_by_meaning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "_EMBEDDED_CHARACTERS", 5)
+    assert embedded("a.yaml", "a: 1\n") == {"a": 1}
+    assert embedded("a.yaml", "a: 12\n") is None

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mfu_operator.errors import AskPerson, Wait
-from mfu_operator.gitops.window import window
+from mfu_operator.gitops.window import runs, window
 from mfu_operator.model.commit import Deployed, Source
 from mfu_operator.model.incident import KnownGood
 
@@ -77,6 +77,44 @@ def test_without_a_good_revision_a_person_is_asked() -> None:
     with pytest.raises(AskPerson) as raised:
         window(source(Deployed("b", 1000)), good(None, 990), 1120)
     assert raised.value.reason == "KnownGoodUnknown"
+
+
+def test_a_revision_that_was_deployed_again_stays_one_run_and_one_that_came_back_is_another() -> None:
+    a, again, b, back = Deployed("a", 0), Deployed("a", 5), Deployed("b", 10), Deployed("a", 20)
+    assert runs((back, b, again, a)) == [a, b, back]
+    assert runs(()) == []
+
+
+def test_a_deployment_at_the_very_moment_of_the_last_good_reading_was_read() -> None:
+    assert window(source(Deployed("a", 0), Deployed("b", 990), Deployed("c", 1000)), good("b", 990), 1120) == ("b", "c")
+    assert window(source(Deployed("a", 0), Deployed("b", 990), Deployed("c", 1000)), good(None, 990), 1120) == (
+        "b",
+        "c",
+    )
+
+
+def test_the_good_revision_is_the_one_that_was_read_and_not_a_later_one() -> None:
+    history = source(Deployed("a", 0), Deployed("b", 500), Deployed("c", 1000))
+    assert window(history, good("a", 990), 1120) == ("a", "c")
+
+
+def test_without_a_name_the_last_revision_before_the_good_reading_is_good() -> None:
+    history = source(Deployed("a", 0), Deployed("b", 500), Deployed("c", 1000))
+    assert window(history, good(None, 990), 1120) == ("b", "c")
+
+
+def test_a_good_revision_that_was_deployed_after_the_onset_again_is_not_the_good_end() -> None:
+    history = source(Deployed("a", 0), Deployed("b", 1000), Deployed("c", 1100))
+    assert window(history, good("c", 990), 1120) == ("a", "c")
+
+
+def test_a_tool_without_history_and_without_a_good_revision_asks_a_person() -> None:
+    with pytest.raises(AskPerson, match="keeps no history") as raised:
+        window(source(synced="b"), good(None, 990), 1120)
+    assert raised.value.reason == "KnownGoodUnknown"
+    with pytest.raises(AskPerson, match="took effect only when the pods restarted") as same:
+        window(source(synced="a"), good("a", 990), 1120)
+    assert same.value.message.endswith("images behind moving tags.")
 
 
 def test_a_tool_without_history_gives_the_window_up_to_what_is_synced() -> None:

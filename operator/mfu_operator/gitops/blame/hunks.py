@@ -48,16 +48,16 @@ def hunks(before: str, after: str) -> tuple[Hunk, ...]:
 def _line(old: str, new: str, number: int) -> Iterator[Hunk]:
     """One changed line in the values that changed, each with all of its words."""
     was, now = _TOKEN.findall(old), _TOKEN.findall(new)
-    groups: list[list[tuple[int, str]]] = []
-    for i, j, k, m in _changed(was, now):
-        words = _words("".join(was[i:j]), now, k, m)
-        if groups and words and _one_value(now[groups[-1][-1][0] + 1 : words[0][0]]):
-            groups[-1].extend(words)
-        elif words:
-            groups.append(words)
-    if sum(len(group) for group in groups) > MAX_WORDS or not groups:
+    parts = [_words("".join(was[i:j]), now, k, m) for i, j, k, m in _changed(was, now)]
+    if not all(parts) or sum(map(len, parts)) > MAX_WORDS:
         yield Hunk(number, number + 1, (old,))
         return
+    groups: list[list[tuple[int, str]]] = []
+    for words in parts:
+        if groups and _one_value(now[groups[-1][-1][0] + 1 : words[0][0]]):
+            groups[-1].extend(words)
+        else:
+            groups.append(words)
     for group in groups:
         yield Hunk(number, number + 1, (old,), tuple(group))
 
@@ -75,7 +75,10 @@ def _changed(was: Sequence[str], now: Sequence[str]) -> Iterator[tuple[int, int,
 
 
 def _words(before: str, now: Sequence[str], start: int, end: int) -> list[tuple[int, str]]:
-    """What the words `start` to `end` are set to, for the text before; where there are none, beside their neighbour."""
+    """What the words `start` to `end` are set to, for the text before; where there are none, beside their neighbour.
+
+    None where the line's first words went: no word stands before them.
+    """
     if start < end:
         return [(start, before), *((index, "") for index in range(start + 1, end))]
     return [(start - 1, now[start - 1] + before)] if start else []
@@ -126,8 +129,8 @@ def undone(after: str, head: str, taken: Sequence[Hunk]) -> str | None:
 def _places(new: Sequence[str], now: Sequence[str]) -> dict[int, int]:
     """By line (or word) after the commit, that of the head; one that changed since keeps its place in its block."""
     found: dict[int, int] = {}
-    for tag, i, j, k, m in difflib.SequenceMatcher(None, list(new), list(now), autojunk=False).get_opcodes():
-        if tag == "equal" or j - i == m - k:
+    for _, i, j, k, m in difflib.SequenceMatcher(None, list(new), list(now), autojunk=False).get_opcodes():
+        if j - i == m - k:
             found.update(zip(range(i, j), range(k, m), strict=True))
     return found
 
@@ -135,11 +138,8 @@ def _places(new: Sequence[str], now: Sequence[str]) -> dict[int, int]:
 def _span(hunk: Hunk, new: Sequence[str], now: Sequence[str], places: dict[int, int]) -> tuple[int, int] | None:
     """The head's lines that a block stands in, unchanged; for one taken out, the place between its neighbours."""
     if hunk.start < hunk.end:
-        lines = [places.get(number) for number in range(hunk.start, hunk.end)]
-        same = all(line is not None and now[line] == new[number]
-                   for line, number in zip(lines, range(hunk.start, hunk.end), strict=True))  # fmt: skip
-        first, last = lines[0], lines[-1]
-        if not same or first is None or last is None or last - first != hunk.end - hunk.start - 1:
+        first, last = places.get(hunk.start), places.get(hunk.end - 1)
+        if first is None or last is None or now[first : last + 1] != new[hunk.start : hunk.end]:
             return None
         return first, last + 1
     previous, following = places.get(hunk.start - 1), places.get(hunk.start)

@@ -48,7 +48,7 @@ def judge(window: Window, workload: str, cause: str | None, exonerated: Collecti
     )
     chosen, because = _conclude(judged, window, workload, cause, standing)
     outside = () if chosen else tuple(each for _, each in _unchanged(window, cause, standing))
-    alone = chosen is None and not outside and all(each.score < PLAUSIBLE for each in judged)
+    alone = not outside and all(each.score < PLAUSIBLE for each in judged)
     rebuilt = window.moved if alone and window.good and not window.why_not and _moved(window, cause) else ()
     return Blame(judged, chosen, " ".join([because, *_caveats(window)]), outside, rebuilt)
 
@@ -143,15 +143,17 @@ def _reason(
 
 def _not_rendered(difference: Difference, window: Window) -> str:
     """The object, where the side on which a value is absent refers to it all the same."""
+    assert window.good is not None and window.bad is not None
     side = window.bad if difference.was_there else window.good
-    missing = difference.was_there != difference.is_there and side is not None and difference.identity in side.missing
+    missing = difference.was_there != difference.is_there and difference.identity in side.missing
     return difference.identity if missing else ""
 
 
 def _used_instead(difference: Difference, window: Window) -> str:
     """The key of the same file and name that holds its value, where this one only serves as a default for others."""
-    head, last = difference.name.partition(".")[0], difference.name.rpartition(".")[2]
-    if not difference.file or not (head.startswith(("x-", "_", ".")) or head in _DEFAULTS):
+    head, last = difference.name.removeprefix(".").partition(".")[0], difference.name.rpartition(".")[2]
+    hidden = head in ("", *_DEFAULTS) or head.startswith(("x-", "_"))
+    if not difference.file or not hidden:
         return ""
     assert window.good is not None and window.bad is not None
     for place, leaf in window.bad.leaves.items():
@@ -173,14 +175,14 @@ def _scored(difference: Difference, cause: str | None) -> tuple[float, str]:
 
 def _other_file(difference: Difference, side: Delivered) -> str | None:
     """A file of the same ConfigMap that the workload's commands name, where they name this one nowhere."""
-    if not difference.file or not difference.identity.startswith("ConfigMap/"):
+    if not difference.identity.startswith("ConfigMap/"):
         return None
     siblings = {leaf.file for leaf in side.leaves.values() if leaf.object == difference.identity and leaf.file}
     said = " ".join(_commands(side))
     if len(siblings) < 2 or _stem(difference.file) in said:
         return None
     named = sorted(file for file in siblings if file in said)
-    inside = " ".join(str(leaf.raw) for leaf in side.leaves.values() if leaf.file in named and leaf.file)
+    inside = " ".join(str(leaf.raw) for leaf in side.leaves.values() if leaf.file in named)
     return named[0] if named and _stem(difference.file) not in inside else None
 
 
@@ -238,8 +240,6 @@ def _conclude(
 def _moved(window: Window, cause: str | None) -> str:
     """The images that were rebuilt under their tag, where the cause may lie in an image."""
     entries = table().causes.values()
-    if cause in table().no_commit or cause == "Inconclusive":
-        return ""
     if cause is not None and not any(entry.image for entry in entries if cause in (entry.cause, entry.bottleneck)):
         return ""
     return ", ".join(
@@ -271,7 +271,7 @@ def _implausible(ranked: Sequence[Judged], window: Window, workload: str, what: 
             "No commit is blamed."
         )
     unknown = [each for each in changed if each.step.changed is None]
-    if unknown and len(unknown) == len(changed):
+    if len(unknown) == len(changed):
         return (
             f"{', '.join(map(named, unknown[:3]))} could not be compared ({unknown[0].because[0]}); every other commit "
             "gives the workload the same. Nothing is blamed on what was not rendered."
@@ -309,7 +309,7 @@ def _unchanged(
     window: Window, cause: str | None, standing: Mapping[Place, frozenset[str]]
 ) -> list[tuple[float, Difference]]:
     """What differs between good and bad, can have brought the cause about, and was changed by no compared commit."""
-    if window.why_not or cause in table().no_commit or cause == "Inconclusive":
+    if window.why_not:
         return []
     return [
         (found, each)

@@ -22,7 +22,7 @@ MAX_DEPTH = 100
 """Nesting of one value; the API server stops at 10,000 bytes of it, people at ten."""
 
 _EMBEDDED_CHARACTERS = 1024 * 1024
-_BaseLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _OF_TAGS = (LookupError, ValueError, TypeError, AttributeError, OverflowError)
 """What PyYAML raises of a value that is not what its tag says: `!!int ''`, `!!bool x`."""
 
@@ -40,16 +40,6 @@ in quotes count too, because no text that a person wrote has so many."""
 
 _BRACKET = re.compile(r"[\[\]{}]")
 _STACKED = re.compile(rf"^[ \t]*(?:[-?:][ \t]+){{{MOST_OPEN}}}", re.MULTILINE)
-
-
-class _Loader(_BaseLoader):  # type: ignore[misc]
-    """YAML whose dates stay the text that a person wrote."""
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
 
 
 def yaml_documents(text: str) -> list[Any]:
@@ -137,7 +127,8 @@ class _Builder:
             return str(node.value)
         if isinstance(value, str) and not node.style and _NUMBER.match(value):
             return float(value)
-        return value if isinstance(value, str | int | float | bool) or value is None else str(node.value)
+        plain = value is None or isinstance(value, str | int | float | bool)
+        return value if plain else str(node.value)  # a date stays the text that a person wrote
 
 
 def embedded(name: str, text: str) -> Any | None:
@@ -174,10 +165,9 @@ def _guessed(text: str, named_dotenv: bool) -> Any | None:
     if text.lstrip().startswith("#!"):
         return None
     try:
-        found = _structured(text)
+        return _structured(text)
     except UnreadableText:
         return None
-    return found if isinstance(found, dict | list) else None
 
 
 def _structured(text: str) -> Any | None:

@@ -61,5 +61,5 @@ def _meets(pattern: str, path: str) -> bool:
     meant = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
     body = "".join(meant.get(part, re.escape(part)) for part in parts)
     start = "" if anchored else "(?:.*/)?"
-    end = "/.*" if pattern.endswith("/") and bare else "" if pattern.endswith("/*") else "(?:/.*)?"
+    end = "/.*" if pattern.endswith("/") else "" if pattern.endswith("/*") else "(?:/.*)?"
     return re.fullmatch(f"{start}{body}{end}", path) is not None
