@@ -57,10 +57,12 @@ e2e: $(INSTALLED) ## The tests on the real cluster
 	@$(BIN)/python -m tests.prepare
 	@$(BIN)/python -m pytest -q -m "cluster and not faults and not torch"
 
-generate: $(INSTALLED) ## Write what is derived from other files (the copies of the CRD and of the GPU peaks, a picture, FACTS.md, reasons.md)
+generate: $(INSTALLED) ## Write what is derived from other files (the copies of the CRD and of the GPU peaks, pictures, the tour, FACTS.md, reasons.md)
 	@cp crds/trainingbaseline.yaml charts/mfu-operator/crds/trainingbaseline.yaml
 	@cp operator/mfu_probe/gpu_peaks.tsv operator/mfu_operator/detect/gpu_peaks.tsv
 	@$(BIN)/python -m tests.docs.picture
+	@$(BIN)/python -m tests.docs.tour_data
+	@$(BIN)/python -m tests.docs.tour
 	@$(BIN)/python -m tests.docs.facts_page
 	@$(BIN)/python -m tests.docs.reasons_page
 

@@ -14,6 +14,7 @@ from mfu_operator.model.terminal_text import for_terminal
 FAILED = 1
 
 WORDS: Mapping[str, str] = {
+    "tour": "tour_command",
     "status": "status_command",
     "explain": "explain_command",
     "runbook": "runbook_command",
@@ -63,6 +64,7 @@ def cli() -> None:
     """Why training became slow, and which commit did it.
 
     \b
+    kubectl mfu tour                 one incident from the slow series to the pull request, without a cluster
     kubectl mfu status               every baseline of the namespace, one line each
     kubectl mfu explain gpt-small    where the step's time went, and what changed
     kubectl mfu runbook NoSeries     what a reason, an alert or a bottleneck means, and what to do

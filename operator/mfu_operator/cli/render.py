@@ -43,6 +43,12 @@ STYLES: Mapping[str, tuple[str, str]] = {
 def answer_text(found: Answer) -> str:
     """The whole answer for a terminal."""
     console = _console()
+    print_answer(console, found)
+    return _text(console)
+
+
+def print_answer(console: Console, found: Answer) -> None:
+    """Print the whole answer."""
     before = answer.before(found)
     devices = answer.counted_devices(found)
     alone = before if len(devices) == 1 else None
@@ -66,7 +72,6 @@ def answer_text(found: Answer) -> str:
     _diagnosis(console, row.bottleneck, row.cause, row.confidence, row.evidence, row.advice)
     for warning in answer.remarks(found):
         console.print(f"! {warning}", style="yellow", highlight=False, markup=False)
-    return _text(console)
 
 
 def account_text(now: StepAccount, baseline: StepAccount | None, found: Diagnosis | None) -> str:

@@ -78,13 +78,13 @@ def replay_command(
         raise click.UsageError("--tenant and --credentials are for --prometheus URL")
     if str(series) == str(manifest) == "-":
         raise click.UsageError("the standard input holds the baseline or the series, not both")
-    spec, held = _declared(read_manifest(manifest))
+    spec, held = declared(read_manifest(manifest))
     recorded_s = _span_s(record) if record else None
     chosen = _SIGNALS[signal] if signal else _strongest(held)
     history = (
         _from_prometheus(spec, asked, _span_since(since)) if series is None else read_series(series, chosen, column)
     )
-    story = _told(spec, held, history, chosen, recorded_s)
+    story = told(spec, held, history, chosen, recorded_s)
     if output == "json":
         print(json.dumps(as_json(story), indent=2, allow_nan=False))
     elif output == "text":
@@ -95,8 +95,8 @@ def replay_command(
         sys.stdout.buffer.write(png(_chart(story)))
 
 
-def _declared(body: Mapping[str, Any]) -> tuple[BaselineSpec, Baseline | None]:
-    """What the manifest asks for, and the level that is held: declared, or recorded as its status says."""
+def declared(body: Mapping[str, Any]) -> tuple[BaselineSpec, Baseline | None]:
+    """What a manifest asks for, and the level that is held: declared, or recorded as its status says."""
     spec = spec_of(body)
     if spec.declared is not None:
         return spec, Baseline(spec.declared, spec.declared_spread or UNKNOWN_SPREAD, Provenance.DECLARED)
@@ -157,9 +157,21 @@ def _portions(start_s: float, end_s: float, most_s: float) -> Iterator[tuple[flo
         start_s += most_s
 
 
-def _told(
+def told(
     spec: BaselineSpec, held: Baseline | None, history: History, signal: Signal, recorded_s: float | None
 ) -> Story:
+    """What the operator would have said about a series.
+
+    Args:
+        spec: what the baseline asks for.
+        held: the level to judge by; None: it is recorded from the series.
+        history: the series.
+        signal: what its values are.
+        recorded_s: take the level from the first seconds of the series instead; None: as the baseline has it.
+
+    Raises:
+        Stall: (SignalNotDeclared) there is no level for the signal.
+    """
     first: FirstLevel | None = None
     detection = spec.detection
     if recorded_s is None and held is None and spec.record is not None:

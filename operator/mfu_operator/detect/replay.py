@@ -62,6 +62,11 @@ class Replay:
     last: Judgement | None
     usable_s: float
 
+    @property
+    def confirmed(self) -> Said | None:
+        """The first loss that was confirmed."""
+        return next((each for each in self.said if each.event == "Confirmed"), None)
+
 
 def replay(
     readings: Sequence[Reading],

@@ -178,8 +178,9 @@ def _culprit(story: Story, did: str) -> str:
 def _cost(cost: Cost | None) -> str:
     if cost is None or cost.per_hour <= 0:
         return ""
+    devices = "1 device" if cost.devices == 1 else f"{cost.devices} devices"
     return (
-        f" That wastes **{cost.per_hour:.3g} GPU-hours every hour** (of {cost.devices} devices) and has cost "
+        f" That wastes **{cost.per_hour:.3g} GPU-hours every hour** (of {devices}) and has cost "
         f"**{cost.so_far:.3g} GPU-hours** by {_time(cost.at_s)}."
     )
 
