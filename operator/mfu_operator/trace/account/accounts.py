@@ -13,7 +13,7 @@ from mfu_operator.model.trace import NONE, DeviceOps, Ints, Trace
 from mfu_operator.trace.account import accounting, blind_spots, device_facts, host_account, host_facts
 from mfu_operator.trace.account.batch import batch_size
 from mfu_operator.trace.account.collectives import Collectives, collectives, host_collectives, message_facts
-from mfu_operator.trace.account.steps import FEWEST_INTERIOR, Steps, find_steps, span
+from mfu_operator.trace.account.steps import FEWEST_INTERIOR, Steps, find_steps, in_counted, span
 from mfu_operator.trace.account.windows.repetition import between_optimizer_steps, repeated
 from mfu_operator.trace.account.windows.startup import Moment, Startup, longest_gaps, startup
 from mfu_operator.trace.account.windows.uneven import without_uneven
@@ -99,7 +99,7 @@ def _device_account(trace: Trace, device: int, step_range: str | None) -> Device
     if not blind_spots.computes(trace):
         accounting.forget_idle(result.parts)
     counted = list(steps.counted)
-    totals = device_facts.kernel_totals(trace, ops, device_facts.in_counted(ops.start, steps, counted), len(counted))
+    totals = device_facts.kernel_totals(trace, ops, in_counted(ops.start, steps, counted), len(counted))
     base = _mean(trace, steps, result.parts, "gpu", *warnings_of(ops))
     mean = replace(
         base,

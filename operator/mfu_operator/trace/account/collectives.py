@@ -147,8 +147,6 @@ def messages_of(trace: Trace, ops: DeviceOps, rows: Ints) -> Ints:
     """For each operation the row in `messages` that it names itself, or that stands around its launch; else NONE."""
     own = ops.message[rows]
     messages = trace.messages
-    if not len(messages):
-        return own
     launch = ops.launch[rows]
     known = (own == NONE) & (launch != NONE)
     at, thread = trace.calls.start[launch[known]], trace.calls.thread[launch[known]]
@@ -163,7 +161,7 @@ def kinds_of(trace: Trace, ops: DeviceOps, rows: Ints, message: Ints) -> tuple[s
     Where NCCL's kernel for sending and receiving was seen to be launched for one purpose only, one whose launch was not
     recorded has the same.
     """
-    by_name = [names.kind_of(trace.names[one]) or trace.names[one].split("(", 1)[0] for one in ops.name[rows]]
+    by_name = [names.kind_of(trace.names[one]) or trace.names[one].partition("(")[0] for one in ops.name[rows]]
     by_range = _ranges_around(trace, ops, rows)
     found = [
         (_message_kind(trace, int(row)) or around or name)
@@ -188,8 +186,6 @@ def _ranges_around(trace: Trace, ops: DeviceOps, rows: Ints) -> Sequence[str | N
     launch = ops.launch[rows]
     found: list[str | None] = [None] * len(rows)
     known = np.flatnonzero(launch != NONE)
-    if not len(spans) or not len(known):
-        return found
     at, thread = trace.calls.start[launch[known]], trace.calls.thread[launch[known]]
     for place, row in zip(known, enclosing.innermost(spans.start, spans.end, spans.thread, at, thread), strict=True):
         if row != NONE:
@@ -210,15 +206,13 @@ def _groups_of(trace: Trace, stream: Ints, message: Ints) -> tuple[str | None, .
 
 def _sizes_of(trace: Trace, threads: Ints, thread: Ints, at: Ints) -> Ints:
     messages = trace.messages
-    if not len(messages):
-        return np.zeros(len(at), dtype=np.int64)
     rows = enclosing.innermost(messages.start, messages.end, threads, at, thread)
     return np.where(rows == NONE, 0, _at(messages.size, rows))
 
 
 def _step_of(at: Ints, steps: Steps) -> Ints:
     step = np.searchsorted(steps.start, at, side="right") - 1
-    inside = (step >= 0) & (at < steps.end[np.maximum(step, 0)])
+    inside = (step >= 0) & (at < steps.end[step])
     return np.where(inside, step, NONE)
 
 

@@ -7,8 +7,8 @@ import numpy as np
 from mfu_operator.model import facts
 from mfu_operator.model.account import KernelTotal, ShapeTotal
 from mfu_operator.model.fact import Fact, Number, Observed
-from mfu_operator.model.trace import NONE, DeviceOps, Flags, Ints, Spans, Trace
-from mfu_operator.trace.account.steps import Steps
+from mfu_operator.model.trace import NONE, DeviceOps, Flags, Spans, Trace
+from mfu_operator.trace.account.steps import Steps, in_counted
 from mfu_operator.trace.columns.distinct import distinct
 from mfu_operator.trace.columns.parts import COMMUNICATION, COMPUTE, D2D, D2H, H2D
 from mfu_operator.trace.names import kernels, range_names
@@ -45,15 +45,6 @@ MARKS: Mapping[str, tuple[Number, Number]] = {
 """By what the names' table marks: the facts of its number and time."""
 
 
-def in_counted(start: Ints, steps: Steps, counted: Sequence[int]) -> Flags:
-    """Whether each event starts in a counted step."""
-    index = np.searchsorted(steps.start, start, side="right") - 1
-    wanted = np.zeros(len(steps) + 1, dtype=np.bool_)
-    wanted[list(counted)] = True
-    inside: Flags = (index >= 0) & wanted[index] & (start < steps.end[np.maximum(index, 0)])
-    return inside
-
-
 def kernel_totals(trace: Trace, ops: DeviceOps, chosen: Flags, count: int) -> tuple[KernelTotal, ...]:
     """The kernels that start in the counted steps, by name, the most expensive first."""
     mine = chosen & (ops.part <= COMMUNICATION)
@@ -81,8 +72,6 @@ def _shapes(ops: DeviceOps, mine: Flags, count: int) -> dict[int, tuple[ShapeTot
     order = np.lexsort((blocks, name))
     name, blocks, length = name[order], blocks[order], length[order]
     first = np.flatnonzero(np.append(True, (name[1:] != name[:-1]) | (blocks[1:] != blocks[:-1]))[: len(name)])
-    if not len(first):
-        return {}
     totals, calls = np.add.reduceat(length, first), np.diff(np.append(first, len(name)))
     found: dict[int, list[ShapeTotal]] = {}
     for row, each, total, launches in zip(first, name[first], totals, calls, strict=True):
@@ -181,8 +170,6 @@ def _call_facts(trace: Trace, ops: DeviceOps, steps: Steps, counted: Sequence[in
 def of_driver(trace: Trace, ops: DeviceOps) -> Spans:
     """The CUDA (HIP) calls of the processes that launched the device's operations."""
     launch = ops.launch[ops.launch != NONE]
-    if not len(launch):
-        return Spans()
     processes = distinct(trace.processes[trace.calls.thread[launch]])
     return trace.calls.where(np.isin(trace.processes, processes)[trace.calls.thread])
 

@@ -11,7 +11,7 @@ from mfu_operator.model import facts
 from mfu_operator.model.fact import Fact, Number, Observed
 from mfu_operator.model.trace import Flags, Ints, Spans, Trace
 from mfu_operator.trace.account.accounting import on_thread
-from mfu_operator.trace.account.steps import Steps
+from mfu_operator.trace.account.steps import Steps, in_counted
 from mfu_operator.trace.columns import intervals
 from mfu_operator.trace.columns.distinct import distinct, used
 from mfu_operator.trace.columns.intervals import TimeSet
@@ -95,6 +95,12 @@ def blocked_facts(trace: Trace, steps: Steps, counted: Sequence[int]) -> Observe
     return {facts.HOST_BLOCKED_NS: float(intervals.within(times, *_windows(steps, counted)).mean())}
 
 
+def _thread(steps: Steps) -> int:
+    """The thread of the steps, which `input_facts` made sure of."""
+    assert steps.thread is not None
+    return steps.thread
+
+
 def _windows(steps: Steps, counted: Sequence[int]) -> tuple[Ints, ...]:
     return steps.start[list(counted)], steps.end[list(counted)]
 
@@ -121,7 +127,7 @@ def rhythm(lengths: Ints) -> int | None:
     """Every how many steps a long wait comes, where it comes at least twice, evenly, and not between."""
     peaks = np.flatnonzero(stands_out(lengths))
     distances = distinct(np.diff(peaks))
-    if len(peaks) < 2 or len(distances) != 1 or distances[0] < 2:
+    if len(distances) != 1 or distances[0] < 2:
         return None
     return int(distances[0])
 
@@ -136,7 +142,7 @@ def _loader(trace: Trace, ranges: Spans) -> Observed:
 
 def _operators(trace: Trace, steps: Steps, counted: Sequence[int], input_times: TimeSet) -> Observed:
     """How much of its input time the step's thread computes in framework operators, and how much it is blocked."""
-    mine = on_thread(trace.host_ops, int(steps.thread or 0))
+    mine = on_thread(trace.host_ops, _thread(steps))
     if not len(mine) or len(trace.os_calls):
         return {}
     busy = intervals.intersect(intervals.union(mine.start, mine.end), input_times)
@@ -153,7 +159,7 @@ def _marked_parts(trace: Trace, steps: Steps, counted: Sequence[int]) -> Observe
     observed: dict[Fact, float | str] = {}
     for word, fact in (("store", facts.STORE_NS), ("transform", facts.TRANSFORM_NS)):
         marked = select(trace.ranges, trace.names, "mark", word)
-        marked = marked.where(in_steps(marked, steps, counted))
+        marked = marked.where(in_counted(marked.start, steps, counted))
         if len(marked):
             observed[fact] = float((marked.end - marked.start).sum()) / len(counted)
     return observed
@@ -162,24 +168,15 @@ def _marked_parts(trace: Trace, steps: Steps, counted: Sequence[int]) -> Observe
 def _worker_starts(trace: Trace, steps: Steps, counted: Sequence[int]) -> Observed:
     """Starts of the loader's workers on the step's thread; absent where none is seen, which may be for want of stacks
     and calls of the operating system."""
-    frames = select(on_thread(trace.ranges, int(steps.thread or 0)), trace.names, "mark", "workers")
-    forks = select(on_thread(trace.os_calls, int(steps.thread or 0)), trace.names, "os", "start")
-    started = sum(int(in_steps(one, steps, counted).sum()) for one in (frames, forks))
+    frames = select(on_thread(trace.ranges, _thread(steps)), trace.names, "mark", "workers")
+    forks = select(on_thread(trace.os_calls, _thread(steps)), trace.names, "os", "start")
+    started = sum(int(in_counted(one.start, steps, counted).sum()) for one in (frames, forks))
     return {facts.WORKER_STARTS: started / len(counted)} if started else {}
-
-
-def in_steps(spans: Spans, steps: Steps, counted: Sequence[int]) -> Flags:
-    """Whether each span starts in a counted step."""
-    index = np.searchsorted(steps.start, spans.start, side="right") - 1
-    wanted = np.zeros(len(steps) + 1, dtype=np.bool_)
-    wanted[list(counted)] = True
-    inside: Flags = (index >= 0) & wanted[index] & (spans.start < steps.end[np.maximum(index, 0)])
-    return inside
 
 
 def _os_facts(trace: Trace, steps: Steps, counted: Sequence[int], input_times: TimeSet) -> Observed:
     start, end = _windows(steps, counted)
-    mine = on_thread(trace.os_calls, int(steps.thread or 0))
+    mine = on_thread(trace.os_calls, _thread(steps))
     inside = mine.where(intervals.covers(input_times, mine.start))
     observed: dict[Fact, float | str] = {}
     left = input_times
@@ -208,7 +205,7 @@ def _loading_threads(trace: Trace, steps: Steps) -> int:
     for spans in (ranges, calls):
         during = spans.where((spans.end > low) & (spans.start < high))
         seen |= {int(one) for one in used(during.thread)}
-    return len((seen | _reading(trace, low, high)) - {int(steps.thread or 0)})
+    return len((seen | _reading(trace, low, high)) - {_thread(steps)})
 
 
 def _reading(trace: Trace, low: int, high: int) -> set[int]:
@@ -227,7 +224,7 @@ def _helpers(trace: Trace, steps: Steps, counted: Sequence[int]) -> Observed:
     if not len(trace.os_calls):
         return {}
     ranges = select(trace.ranges, trace.names, "range", "idleInput")
-    ranges = ranges.where(ranges.thread != (steps.thread or 0))
+    ranges = ranges.where(ranges.thread != _thread(steps))
     if not len(ranges):
         return _unmarked_helpers(trace, steps, counted)
     start, end = _windows(steps, counted)
@@ -247,7 +244,7 @@ def _helpers(trace: Trace, steps: Steps, counted: Sequence[int]) -> Observed:
 def _unmarked_helpers(trace: Trace, steps: Steps, counted: Sequence[int]) -> Observed:
     """What other threads wait for a store, where none of them marks its ranges: what they compute is not known."""
     start, end = _windows(steps, counted)
-    others = trace.os_calls.where(trace.os_calls.thread != (steps.thread or 0))
+    others = trace.os_calls.where(trace.os_calls.thread != _thread(steps))
     observed: dict[Fact, float | str] = {}
     for fact, meaning in ((facts.LOAD_NETWORK_NS, "network"), (facts.LOAD_FILE_NS, "file")):
         calls = select(others, trace.names, "os", meaning)

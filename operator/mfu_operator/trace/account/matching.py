@@ -143,7 +143,7 @@ def _equal(one: Sequence[str], other: Sequence[str]) -> int:
 
 def _longest(one: Sequence[str], other: Sequence[str]) -> Pairs:
     """By dynamic programming over rows; none where there are too many."""
-    if not one or not other or max(len(one), len(other)) > MOST_COMPARED:
+    if max(len(one), len(other)) > MOST_COMPARED:
         return column(), column()
     numbers = {kind: number for number, kind in enumerate(dict.fromkeys((*one, *other)))}
     left, right = column([numbers[kind] for kind in one]), column([numbers[kind] for kind in other])
@@ -182,7 +182,7 @@ def residuals(one: Ints, other: Ints) -> NDArray[np.float64]:
     time = (one[order] - one[order[0]]).astype(np.float64)
     apart = other[order] - one[order]
     shifted = (apart - apart[0]).astype(np.float64)
-    if len(time) >= ENOUGH_FOR_DRIFT and time[-1] > 0:
+    if len(time) >= ENOUGH_FOR_DRIFT:
         shifted -= _slope(time, shifted) * time
     found: NDArray[np.float64] = np.abs(shifted - np.median(shifted))
     return found

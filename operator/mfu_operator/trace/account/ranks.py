@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mfu_operator.model import facts
 from mfu_operator.model.account import StepAccount
-from mfu_operator.model.trace import NONE, Ints
+from mfu_operator.model.trace import NONE, Ints, column
 from mfu_operator.trace.account import matching
 from mfu_operator.trace.account.collectives import Collectives
 from mfu_operator.trace.answer import Ranks
@@ -86,7 +86,7 @@ def compare(accounts: Sequence[StepAccount], recorded: Sequence[Collectives], na
         recorded: the ranks' collectives, in the same order.
         names: the ranks' numbers, in the same order.
     """
-    if len(accounts) < 2 or not any(len(one) for one in recorded):
+    if len(accounts) < 2:
         return None
     shared = _shared(recorded)
     if shared is None:
@@ -95,8 +95,8 @@ def compare(accounts: Sequence[StepAccount], recorded: Sequence[Collectives], na
     most = float(shared.waits.max())
     where, extra = slow_in(_own_parts(accounts, recorded, shared.waits), slowest)
     where = where if extra >= EXPLAINS * shared.lag_ns and _of_one_kind(accounts, slowest) else None
-    agree = _agreeable(shared)
-    groups = 1 if shared.scatter_ns <= agree or extra < MOST * most else _groups(shared)
+    aligned = shared.scatter_ns <= _agreeable(shared)
+    groups = 1 if aligned or extra < MOST * most else _groups(shared)
     count = shared.rows.shape[1]
     in_turns = _in_turns(shared, slowest, extra) or (where is not None and _as_slow(accounts, slowest, where, extra))
     said = (
@@ -106,9 +106,9 @@ def compare(accounts: Sequence[StepAccount], recorded: Sequence[Collectives], na
     )
     if in_turns:
         said += "; the ranks take turns in being late"
-    if shared.scatter_ns > agree and groups > 1:
+    if groups > 1:
         said += f"; the ranks meet in {groups} groups, in each of which the clocks are aligned"
-    elif shared.scatter_ns > agree:
+    elif not aligned:
         said += (
             "; the clocks cannot be aligned: the ends of shared collectives differ by "
             f"{milliseconds(shared.scatter_ns)}"
@@ -117,7 +117,7 @@ def compare(accounts: Sequence[StepAccount], recorded: Sequence[Collectives], na
         slowest=names[slowest],
         skew_ns=most - float(shared.waits[slowest]),
         wait_ns={str(name): float(wait) for name, wait in zip(names, shared.waits, strict=True)},
-        clock="aligned" if shared.scatter_ns <= agree or groups > 1 else "unaligned",
+        clock="aligned" if aligned or groups > 1 else "unaligned",
         evidence=said,
         slow_in=where,
         in_turns=in_turns,
@@ -126,9 +126,8 @@ def compare(accounts: Sequence[StepAccount], recorded: Sequence[Collectives], na
 
 def _in_turns(shared: _Shared, slowest: int, extra_ns: float) -> bool:
     """Whether no rank is late throughout: what comes at random on each rank makes the others wait in turns."""
-    whole = float(shared.caused.sum())
     for_one = float(shared.caused[slowest] - shared.waits[slowest])
-    return whole > 0 and for_one < FOR_ONE * whole and extra_ns < FOR_ONE * float(shared.waits.max())
+    return for_one < FOR_ONE * float(shared.caused.sum()) and extra_ns < FOR_ONE * float(shared.waits.max())
 
 
 def _as_slow(accounts: Sequence[StepAccount], slowest: int, where: str, extra_ns: float) -> bool:
@@ -188,11 +187,20 @@ def _shared(recorded: Sequence[Collectives]) -> _Shared | None:
     than two ranks leave them together.
     """
     plain = [one.where(np.array([kind != SEND_RECEIVE for kind in one.kind], dtype=np.bool_)) for one in recorded]
-    if len(recorded) > 2 and any(len(one) < len(every) for one, every in zip(plain, recorded, strict=True)):
+    if any(len(one) < len(every) for one, every in zip(plain, recorded, strict=True)):
         found = _matched(recorded)
-        if found is not None and found.scatter_ns <= AGREE_NS:
+        if found is not None and found.scatter_ns <= AGREE_NS and _left_together(found):
             return found
     return _matched(plain)
+
+
+def _left_together(shared: _Shared) -> bool:
+    """Whether more than two ranks leave each of what may be a transfer."""
+    part = shared.rows != NONE
+    doubtful = np.zeros(shared.rows.shape, dtype=np.bool_)
+    for one, mine, its in zip(shared.recorded, shared.rows, doubtful, strict=True):
+        its |= _at(column([kind == SEND_RECEIVE for kind in one.kind]), mine) == 1
+    return bool((part.sum(axis=0)[(doubtful & part).any(axis=0)] > 2).all())
 
 
 def _matched(recorded: Sequence[Collectives]) -> _Shared | None:
@@ -246,7 +254,7 @@ def _agreeable(shared: _Shared) -> float:
     if not all(one.on_host for one in shared.recorded):
         return AGREE_NS
     longest = float(_waits(shared.recorded, shared.rows)[1].max())
-    return max(float(AGREE_NS), AGREE_SHARE * longest / len(shared.rows[0]))
+    return max(float(AGREE_NS), AGREE_SHARE * longest / int(shared.rows.shape[1]))
 
 
 def disagreement_ns(recorded: Sequence[Collectives], rows: Ints) -> float:

@@ -1,12 +1,13 @@
 """Which windows of time are the steps of training."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from mfu_operator.errors import Unreadable
-from mfu_operator.model.trace import Ints, Spans, Trace, column
+from mfu_operator.model.trace import Flags, Ints, Spans, Trace, column
 from mfu_operator.trace.columns.distinct import distinct
 
 COUNTED = r"[\W_]*\d*(\W*(of|/)\W*\d+)?\W*$"
@@ -90,6 +91,15 @@ def find_steps(trace: Trace, step_range: str | None = None, process: int | None 
     return None
 
 
+def in_counted(at: Ints, steps: Steps, counted: Sequence[int]) -> Flags:
+    """Whether each time lies in a counted step."""
+    index = np.searchsorted(steps.start, at, side="right") - 1
+    wanted = np.zeros(len(steps), dtype=np.bool_)
+    wanted[list(counted)] = True
+    inside: Flags = (index >= 0) & wanted[index] & (at < steps.end[index])
+    return inside
+
+
 def span(start: int, end: int) -> Steps:
     """One window over everything, for a trace whose steps are not to be told apart."""
     warning = (
@@ -112,8 +122,6 @@ def _matching(trace: Trace, pattern: re.Pattern[str]) -> Spans:
 
 
 def _of_process(trace: Trace, ranges: Spans, process: int | None) -> Spans:
-    if process is None:
-        return ranges
     same = trace.processes[ranges.thread] == process
     return ranges.where(same) if same.any() else ranges
 
