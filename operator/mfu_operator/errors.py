@@ -3,7 +3,7 @@
     MfuError
     ├── Wait        a fact is not there yet; ask again at the next tick, nothing failed
     ├── Retry       the world failed; repeat with back-off
-    ├── Conflict    somebody else wrote since it was read; read it again and begin anew
+    ├── Conflict    somebody else wrote since it was read; read it again and begin again
     ├── Stall       this spec can never work; wait for a person to change it
     ├── AskPerson   the operator could go on, and must not without a person
     └── Unreadable  a trace or an answer that cannot be read; another one may be
@@ -46,7 +46,7 @@ class Retry(MfuError):
 
 
 class Conflict(MfuError):
-    """Somebody else wrote since it was read; read it again and begin anew."""
+    """Somebody else wrote since it was read; read it again and begin again."""
 
 
 class Stall(MfuError):

@@ -31,7 +31,7 @@ def target(workload: WorkloadRef, **more: str) -> dict[str, str]:
 
 
 def _families() -> Iterator[tuple[str, str, list[str]]]:
-    """Ten minutes: a counter of 1,000 tokens a second that begins anew; a pair, one of which dies; NaN and Inf."""
+    """Ten minutes: a counter of 1,000 tokens a second that begins again; a pair, one of which dies; NaN and Inf."""
     times = [BEGIN_S + EVERY_S * index for index in range(41)]
     tokens = [1000.0 * (at - BEGIN_S if at < BEGIN_S + 300 else at - BEGIN_S - 300) for at in times]
     steps = [value / 2000.0 for value in tokens]

@@ -25,7 +25,7 @@ BEGIN_S = 1_700_000_000.0
 EVERY_S = 30.0
 SCRAPES = 240
 STUCK_AT = 120
-"""The scrape from which on the step counter stands still."""
+"""The scrape from which on the step counter has not moved."""
 
 JOB = WorkloadRef("batch/v1", "Job", "team-a", "gpt")
 SET = WorkloadRef("jobset.x-k8s.io/v1alpha2", "JobSet", "team-a", "llama")

@@ -33,7 +33,7 @@ def main() -> int:
         print(f"\ndemo: {error}\n{notes}", file=sys.stderr)
         return FAILED
     except KeyboardInterrupt:
-        print("\ndemo: interrupted. make demo tells it anew, make demo-down removes every trace", file=sys.stderr)
+        print("\ndemo: interrupted. make demo tells it again, make demo-down removes every trace", file=sys.stderr)
         return INTERRUPTED
 
 

@@ -147,7 +147,7 @@ def _compile_services() -> None:
 
 
 def clear(environment: Environment, namespace: str) -> bool:
-    """Remove what an earlier story left in a namespace, so that a story can begin anew after an interruption; whether
+    """Remove what an earlier story left in a namespace, so that a story can begin again after an interruption; whether
     there was something."""
     if environment.kubectl.get("namespace", namespace) is None:
         return False

@@ -113,7 +113,7 @@ class Cusum:
 
 
 class Ewma:
-    """Exponentially weighted mean, λ = 0.2, L = 3 standard deviations (Roberts 1959), begun anew after an alarm."""
+    """Exponentially weighted mean, λ = 0.2, L = 3 standard deviations (Roberts 1959), begun again after an alarm."""
 
     def __init__(self, within: Floats) -> None:
         self._limit = 3 * np.maximum(within, 1e-4) * np.sqrt(0.2 / 1.8)

@@ -137,7 +137,7 @@ def blamed(story: Story) -> set[str]:
 
 
 def harm(story: Story) -> dict[str, object]:
-    """What must never come of it. A healthy profile may be recorded anew, for what the first one recorded is gone, and
+    """What must never come of it. A healthy profile may be recorded again, for what the first one recorded is gone, and
     be tried again where nothing ends its Job."""
     cluster, stage = story.stage.cluster, story.stage
     subjects = Counter(str(job.subject) for job in cluster.jobs.values())

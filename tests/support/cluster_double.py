@@ -20,7 +20,7 @@ Json = TypeVar("Json")
 
 
 def copied(value: Json) -> Json:
-    """A JSON value anew: many times as fast as `deepcopy`, and stories copy objects all the time."""
+    """A JSON value again: many times as fast as `deepcopy`, and stories copy objects all the time."""
     copy: Json = msgspec.json.decode(msgspec.json.encode(value))
     return copy
 
@@ -110,7 +110,7 @@ class ClusterDouble:
         texts = {key: data[key] for key in (*use.keys, ADDRESS) if key in data}
         unfit = next((key for key, value in texts.items() if not isinstance(value, str)), None)
         if unfit is not None:
-            raise Stall("CredentialsUnfit", f"key {unfit} of {where} is not text; write it anew")
+            raise Stall("CredentialsUnfit", f"key {unfit} of {where} is not text; write it again")
         return {key: value for key, value in texts.items() if isinstance(value, str)}
 
     def baseline(self, namespace: str, name: str) -> Mapping[str, Any] | None:

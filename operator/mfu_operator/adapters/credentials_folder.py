@@ -69,4 +69,4 @@ def _text(file: Path) -> str | None:
     except OSError as error:
         raise Stall("CredentialsUnfit", f"{told} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise Stall("CredentialsUnfit", f"{told} is not text in UTF-8; write it anew") from None
+        raise Stall("CredentialsUnfit", f"{told} is not text in UTF-8; write it again") from None

@@ -59,7 +59,7 @@ def _resolve(host: str, port: int, answer: Future[Sequence[str]]) -> None:
     except OSError as error:
         answer.set_exception(error)
     except UnicodeError as error:
-        answer.set_exception(OSError(f"its name is none: {error}"))
+        answer.set_exception(OSError(f"its name is invalid: {error}"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -173,7 +173,7 @@ def _record(section: Section) -> RecordPlan:
         reason=section.text("reason"),
     )
     if plan.generation > 1 and plan.reason is None:
-        section.refuse("reason", "is missing; write why the level before is not to be held any more")
+        section.refuse("reason", "is missing; write why the level before no longer applies")
     if plan.duration_s <= 0:
         section.refuse("duration", 'is zero; write how long to record each run, for example "30m"')
     return plan

@@ -63,8 +63,9 @@ def unguarded(spec: BaselineSpec, metadata: Mapping[str, Any], made_s: float, gu
         return None
     return Stall(
         "Unguarded",
-        f"{named}, and this object is older than the admission policy that asks for it. Whoever may set them: kubectl "
-        f"annotate tb {metadata['name']} -n {metadata['namespace']} --overwrite {GUARDED_ANNOTATION}={guard.uid}",
+        f"{named}, and this object is older than the admission policy that asks for it. Let somebody who may "
+        f"set them run: kubectl annotate tb {metadata['name']} -n {metadata['namespace']} --overwrite "
+        f"{GUARDED_ANNOTATION}={guard.uid}",
     )
 
 

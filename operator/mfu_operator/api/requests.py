@@ -75,7 +75,7 @@ def snooze_value(until_s: float, reason: str) -> str:
 
 
 def snooze_of(value: str, now_s: float) -> Snoozing | None:
-    """What an annotation asks for; None where it names no time. A person may write a duration ("8h") by hand."""
+    """What an annotation asks for; None where it is not a time. A person may write a duration ("8h") by hand."""
     try:
         asked = json.loads(value)
         until_s, reason = quantities.unix_s(str(asked["until"])), str(asked["reason"])[:MOST_CHARACTERS]

@@ -1,7 +1,7 @@
 """What can be read of a stored status. A person, a restore or another version of the operator may have written it.
 
 What cannot be read is set aside, as little as makes sense alone: an item of a list, a fact of an incident, a field of
-the status. The facts are obtained anew then, since each is obtained while it is missing.
+the status. The facts are obtained again then, since each is obtained while it is missing.
 """
 
 import re
@@ -77,7 +77,7 @@ def _incidents(status: Status) -> Iterator[tuple[str, Incident]]:
 def _require_sound(path: str, incident: Incident) -> None:
     """Refuse what can be read and would name nothing."""
     if not _ID.fullmatch(incident.id):
-        raise codec.UnreadableField(f"{path}.id", f"is {incident.id!r}, which names no incident")
+        raise codec.UnreadableField(f"{path}.id", f"is {incident.id!r}, which is not an incident")
     if incident.signal not in set(Signal):
         raise codec.UnreadableField(f"{path}.signal", f"is {incident.signal!r}, which is not a signal")
     if incident.profile is not None:

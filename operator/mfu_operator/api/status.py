@@ -5,7 +5,7 @@ else:
 
 - times are rounded to milliseconds, a condition's to the second;
 - an account's nanoseconds are rounded to whole ones, and its parts still sum to its step;
-- a judgement's numbers are rounded to six digits: it is made anew at every tick;
+- a judgement's numbers are rounded to six digits: it is made again at every tick;
 - prose is cut (LIMITS; PAST_LIMITS for incidents of the past, which also lose diff and kernels), names never are;
 - of the past, the latest HISTORY incidents and PREVIOUS baselines are kept.
 

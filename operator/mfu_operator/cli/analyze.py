@@ -100,7 +100,7 @@ def _printed(found: answer.Answer, output: str) -> str:
 def _no_step_seen() -> Unreadable:
     return Unreadable(
         "NoStepSeen",
-        "the copy came to no step that could be recorded, and was ended early: does its script import mfu_probe and "
+        "the copy reached no step that could be recorded, and was ended early: does its script import mfu_probe and "
         "step?",
     )
 

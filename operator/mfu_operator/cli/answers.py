@@ -43,7 +43,7 @@ def approve_command(name: str, reason: str, namespace: str | None) -> None:
 
 @click.command("reject")
 @click.argument("name")
-@click.option("--reason", required=True, help="Why the commit is not to be undone; kept in the record.")
+@click.option("--reason", required=True, help="Why the commit must stay; kept in the record.")
 @_NAMESPACE
 def reject_command(name: str, reason: str, namespace: str | None) -> None:
     """Say no to undoing the commit that is held responsible for a baseline's open incident.

@@ -70,7 +70,7 @@ def _token(path: Path) -> str:
             "it in spec.profiling.capture.secretRef",
         ) from error
     if not token or not token.isascii() or not token.isprintable():
-        raise Unreadable("TokenMissing", f"{path} holds no token of printable ASCII characters; write it anew")
+        raise Unreadable("TokenMissing", f"{path} holds no token of printable ASCII characters; write it again")
     return token
 
 

@@ -11,9 +11,7 @@ from mfu_operator.errors import Wait
 @click.command("explain")
 @click.argument("name")
 @click.option("-n", "--namespace", help="The baseline's namespace; default: that of the current context.")
-@click.option(
-    "--incident", "incident_id", help="An incident of the past, by its id; default: the open or the last one."
-)
+@click.option("--incident", "incident_id", help="A past incident, by its id; default: the open or the last one.")
 def explain_command(name: str, namespace: str | None, incident_id: str | None) -> None:
     """Show NAME's step, now over baseline, with the diagnosis and its evidence."""
     status = codec.decode(baselines.one(namespace, name).get("status"))

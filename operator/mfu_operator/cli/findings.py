@@ -8,11 +8,11 @@ from mfu_operator.detect.samples import INFO, MFU, PHASE, RUNNING_RATIO, SCRAPED
 WITHOUT = {
     MFU: "MFU is not judged; throughput or step time can be",
     STEP_TIME: "step time is not judged",
-    THROUGHPUT: "throughput is not judged, and a changed MFU formula cannot be told from a loss",
-    STEPS: "a hang is told late and as missing data, for a gauge that nobody sets keeps its value",
+    THROUGHPUT: "throughput is not judged, and a changed MFU formula cannot be distinguished from a loss",
+    STEPS: "a hang is detected late and shows as missing data, for a gauge that nobody sets keeps its value",
     PHASE: "checkpoints and evaluations are not gated, and a loss needs 10 minutes of evidence and not 7",
-    INFO: "a changed batch, sequence length or world size is told from the workload's object alone",
-    RUNNING_RATIO: "readings just after a checkpoint still hold a part of it",
+    INFO: "a changed batch, sequence length or world size is detected from the workload's object alone",
+    RUNNING_RATIO: "readings just after a checkpoint still contain part of it",
     SCRAPED_AT: "readings carry the time of the query",
 }
 PERCENTAGE = "that is a percentage, and a ratio is wanted: name a metric in 0…1"

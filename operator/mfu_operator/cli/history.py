@@ -171,5 +171,5 @@ def _phase(text: str, where: str) -> Phase:
         return Phase.UNKNOWN
     phase = _PHASES.get(text.lower())
     if phase is None:
-        raise Unreadable("UnreadableSeries", f"{where}: phase {text!r} is none of {', '.join(Phase)}")
+        raise Unreadable("UnreadableSeries", f"{where}: phase {text!r} is unknown; write one of {', '.join(Phase)}")
     return phase

@@ -35,7 +35,7 @@ def _remarks(story: Story) -> Iterator[str]:
     known_s = _known_s(story)
     if known_s is not None:
         until = story.history.told(known_s)
-        yield f"nothing is said of what came before {until}: until then the level was still being recorded"
+        yield f"nothing is reported before {until}: until then the level was still being recorded"
     sparse = too_far_between(story.history.readings, story.spec.detection)
     if sparse:
         yield sparse
@@ -149,7 +149,7 @@ def _nothing_said(story: Story) -> str:
     if last.verdict is not Verdict.HEALTHY:
         return f"The operator would have said from beginning to end {last.verdict}: {last.message}."
     if not story.replayed.usable_s:
-        return "The operator would have said nothing yet: one reading says nothing of a span."
+        return "The operator would have said nothing yet: one reading is not a span of time."
     if too_far_between(story.history.readings, story.spec.detection):
         return "The operator would have said nothing."
     return "The operator would have said nothing: no loss beyond the tolerance lasted."

@@ -13,9 +13,7 @@ from mfu_operator.gitops.record import record
 
 @click.command("report")
 @click.argument("name")
-@click.option(
-    "--incident", "incident_id", help="An incident of the past, by its id; default: the open or the last one."
-)
+@click.option("--incident", "incident_id", help="A past incident, by its id; default: the open or the last one.")
 @click.option(
     "-o",
     "--output",

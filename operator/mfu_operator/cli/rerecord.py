@@ -1,4 +1,4 @@
-"""`kubectl mfu rerecord`: the level is not to be held any more, on purpose; record it anew."""
+"""`kubectl mfu rerecord`: the level no longer applies, on purpose; record it again."""
 
 import json
 from collections.abc import Mapping
@@ -21,10 +21,10 @@ GITOPS_MARKS = {
 
 @click.command("rerecord")
 @click.argument("name")
-@click.option("--reason", required=True, help="Why the level is not to be held any more; kept in the history.")
+@click.option("--reason", required=True, help="Why the level no longer applies; kept in the history.")
 @click.option("-n", "--namespace", help="The baseline's namespace; default: that of the current context.")
 def rerecord_command(name: str, reason: str, namespace: str | None) -> None:
-    """Record a baseline's level anew, after a change that was meant.
+    """Record a baseline's level again, after a change that was meant.
 
     The level in force is kept in the status' history with this reason, and an incident against it is closed as
     accepted. Where Git deploys the baseline, nothing is patched: what to commit is printed instead.

@@ -13,7 +13,7 @@ from mfu_operator.cli import baselines
 @click.argument("name")
 @click.option("-n", "--namespace", help="The baseline's namespace; default: that of the current context.")
 def reset_command(name: str, namespace: str | None) -> None:
-    """Start a baseline over: what was found out about it is forgotten and found out anew.
+    """Start a baseline over: what was found out about it is forgotten and found out again.
 
     A recorded level is recorded again, the healthy job profiled again, an open incident closed. The spec and the
     history of incidents stay.

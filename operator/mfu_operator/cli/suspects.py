@@ -73,8 +73,8 @@ UNREADABLE = 3
     help="The digest that an image reference had where it was fast.",
 )
 @click.option("--bad-image", multiple=True, metavar="REF@DIGEST", help="The digest that it has where it is slow.")
-@click.option("--kube-version", metavar="V", help="The Kubernetes version that charts are told.")
-@click.option("--api-versions", multiple=True, metavar="A", help="API versions that charts are told. Repeatable.")
+@click.option("--kube-version", metavar="V", help="The Kubernetes version to render charts for.")
+@click.option("--api-versions", multiple=True, metavar="A", help="API versions to render charts for. Repeatable.")
 @click.option(
     "--renderer",
     type=click.Choice([engine.value for engine in Engine]),

@@ -110,7 +110,7 @@ def _window(
     apart = counting_apart(steps)
     crew.drop(
         {
-            number: RankError("CountsApart", f"rank {number} is at step {step}, far from the others: it began anew")
+            number: RankError("CountsApart", f"rank {number} is at step {step}, far from the others: it restarted")
             for number, step in apart.items()
         }
     )

@@ -138,7 +138,7 @@ def _progress(rank: Rank, agreement: Agreement) -> Progress:
     except Refused as error:
         if error.status != UNKNOWN:
             raise
-        told = f"rank {rank.number} began anew in the same pod while it was captured"
+        told = f"rank {rank.number} restarted in the same pod while it was captured"
         raise RankError("RankRestarted", told) from error
 
 

@@ -101,8 +101,8 @@ class HostSlots:
                 whose = "of this namespace " if own else f"to {host} " if full else ""
                 raise Wait(
                     "HostBusy",
-                    f"as many {dependency} requests {whose}as may be at once are under way; this one is made at a "
-                    "later tick",
+                    f"the limit of concurrent {dependency} requests {whose}is reached; this one follows at a later "
+                    "tick",
                 )
             queue.served(namespace, steady_s)
             self._hosts[dependency, host] = there

@@ -46,6 +46,6 @@ class RequestPacing:
         self._due[need] = steady_s + growing_pause_s(self.interval_s, LONGEST_S, count)
 
     def forget(self) -> None:
-        """Look at everything anew."""
+        """Look at everything again."""
         for each in (self._due, self._failures, self._problems):
             each.clear()

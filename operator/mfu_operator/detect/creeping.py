@@ -74,7 +74,7 @@ class Creep:
 
 
 class Trend:
-    """The floors of one series of used shares, and the creep in it. Of one incarnation: another one begins anew."""
+    """The floors of one series of used shares, and the creep in it. Of one incarnation: another one begins again."""
 
     __slots__ = ("_creeps", "_scales", "since_s")
 

@@ -105,7 +105,7 @@ def _no_data(state: State, detection: Detection, now_s: float) -> tuple[str, str
         return "Stale", f"the last reading is {duration(now_s - state.reading_s)} old: is the job running and scraped?"
     if Gate.HUNG in state.gates:
         since = "" if state.run.step_moved_s is None else f" for {duration(now_s - state.run.step_moved_s)}"
-        return "Hung", f"the step counter stands still at {state.run.step:g}{since}"
+        return "Hung", f"the step counter has not moved at {state.run.step:g}{since}"
     if state.alarmed and state.gates == _OWN:
         return None
     longest_s = max(_SOONEST_STALE_S, _GATED_SHARE * detection.sustain_s)
@@ -176,7 +176,7 @@ def _healthy(state: State, baseline: Baseline, tolerance: Tolerance, limit_s: fl
     if state.evidence_s > 0:
         text += f"; {_progress(state.evidence_s, limit_s)} of evidence for a loss"
     if state.evidence_s >= limit_s:
-        text += ", whose mean is not yet told from the readings' own noise"
+        text += ", whose mean is still within the readings' own noise"
     return text + (f"; gated: {_gates(state)}" if state.gates else "")
 
 

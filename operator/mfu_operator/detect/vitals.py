@@ -130,7 +130,7 @@ class VitalSigns:
         doing = "" if gate is None else f" in phase {self._phase}"
         yield Symptom(
             Ailment.HUNG,
-            f"the step counter stands still at {self._step:g} since {moment(self._moved_s)}{doing}, and the pods run "
+            f"the step counter has not moved at {self._step:g} since {moment(self._moved_s)}{doing}, and the pods run "
             f"(limit {duration(limit_s)}): look for a rank that died, an XID, storage that blocks; `py-spy dump` on "
             "each rank says where it waits",
             self._moved_s,
@@ -189,7 +189,7 @@ class VitalSigns:
 _REMEDIES = {
     Ailment.MEMORY_LEAK: "tensors are kept that nobody needs: look for losses or outputs appended to a list without "
     ".item() or .detach(), and for graphs that are never freed",
-    Ailment.MEMORY_FRAGMENTATION: "tensors take no more, the allocator holds ever more: set "
+    Ailment.MEMORY_FRAGMENTATION: "tensors take the same, and the allocator holds more and more: set "
     "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, or give batches fewer different shapes",
     Ailment.HOST_MEMORY_LEAK: "the container is killed then: look for lists that loader workers grow, caches without "
     "a bound and pinned buffers that are not given back",

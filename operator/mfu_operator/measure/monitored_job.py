@@ -118,7 +118,7 @@ class MonitoredJob:
     def registered(
         self, terms: Terms, gated: Mapping[Gate, Sequence[TimeSpan]] | None, problem: MfuError | None, now_s: float
     ) -> "MonitoredJob":
-        """The job that goes by these terms: this one, or one that begins anew where what is in memory was gathered with
+        """The job that goes by these terms: this one, or a fresh one where what is in memory was gathered with
         another measure, or before anybody said that a part of it does not count."""
         with self._lock:
             if self._terms.measure_as(terms) and not self._read_in_ignorance(terms.facts, gated, now_s):

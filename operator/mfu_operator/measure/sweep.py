@@ -277,8 +277,8 @@ class Sweep:
             return self._health[source].problem if source in self._health else None
         return Retry(
             "SourceSlow",
-            f"the metrics source has been answering for {duration(asked_s)}, and nothing of it is judged before it is "
-            "done: see what else it is asked, and what slows its queries down",
+            f"the metrics source has been answering for {duration(asked_s)}, and nothing is judged until it is done: "
+            "see what else it is asked, and what slows its queries down",
         )
 
     def _sweep_source(self, source: Metrics, watched: Mapping[str, MonitoredJob], now_s: float) -> None:

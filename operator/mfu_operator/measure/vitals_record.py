@@ -10,7 +10,7 @@ from mfu_operator.model.vitals import Symptom, Vitals
 
 
 class VitalsRecord:
-    """The vital signs of one job. Any thread may call; a job that is registered anew goes on with the same record."""
+    """The vital signs of one job. Any thread may call; a job that is registered again goes on with the same record."""
 
     def __init__(self) -> None:
         self._lock = Lock()

@@ -87,7 +87,7 @@ class Spread:
 @dataclass(frozen=True, slots=True)
 class RecordPlan:
     """How the operator records a baseline from the running job. Another `generation` is another recording, asked for on
-    purpose; `reason` says why the level before it is not to be held any more."""
+    purpose; `reason` says why the level before it no longer applies."""
 
     duration_s: float
     warmup_s: float

@@ -10,7 +10,7 @@ ORDERLY = 0
 """The exit status of a process that was told to end."""
 
 FAILED = 1
-"""The exit status after which the kubelet starts the container anew."""
+"""The exit status after which the kubelet starts the container again."""
 
 
 def end_process(because: str, status: int = FAILED) -> None:

@@ -34,7 +34,7 @@ a verdict sooner, and what they do not tell (a label edited on the running workl
 
 CONFIRM_S = 3600.0
 """After so long without a word from the API server about an object, it is asked whether it still exists: a watch that
-had to begin anew does not tell of what was deleted meanwhile."""
+had to begin again does not tell of what was deleted meanwhile."""
 
 
 MOST_OF_A_NAMESPACE = 5000
@@ -164,7 +164,7 @@ class Fleet:
             return News.SPEC
 
     def gone(self, uid: str) -> Member | None:
-        """Forget an object that is deleted; the member that it was. One that had no place beside it is judged anew."""
+        """Forget an object that is deleted; the member that it was. One that had no place beside it is judged again."""
         with self._lock:
             gone = self._members.pop(uid, None)
             if gone is not None:

@@ -63,7 +63,7 @@ class Ticking:
 
     def reconcile(self, member: Member) -> None:
         """One tick of one baseline, now. Where somebody else wrote meanwhile, what it decided is void: the object is
-        read again and ticked anew, which finds what was done in the world by its name."""
+        read again and ticked again, which finds what was done in the world by its name."""
         try:
             if self.members.steady() - member.confirmed_s > CONFIRM_S:
                 self.members.read(member)
@@ -137,7 +137,7 @@ class Ticking:
         self.members.answered(member, found)
 
     def _after_conflict(self, member: Member) -> None:
-        """Read what somebody else wrote and tick anew: at once, but for somebody who never stops writing."""
+        """Read what somebody else wrote and tick again: at once, but for somebody who never stops writing."""
         telemetry.STATUS_CONFLICTS.inc()
         self.members.read(member)
         member.conflicts += 1

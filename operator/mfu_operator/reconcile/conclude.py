@@ -262,5 +262,5 @@ def _noted(world: World, effect: Note, refused: str | None) -> Conclusion:
     status = with_proposal(world.status, effect.proposal.url, lambda each: replace(each, noted=effect.digest))
     if refused is None:
         return Conclusion(status)
-    told = f"the forge takes no comment on {effect.proposal.url}: {refused}"
+    told = f"the forge refused a comment on {effect.proposal.url}: {refused}"
     return Conclusion(status, (Event("Warning", "NoteRefused", told, f"{effect.proposal.url} {effect.digest}"),))

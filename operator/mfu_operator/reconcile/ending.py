@@ -1,4 +1,4 @@
-"""The end of an incident whose run goes on no more: its workload ended or is gone. A run that is deployed anew is away
+"""The end of an incident whose run goes on no more: its workload ended or is gone. A run that is deployed again is away
 for minutes, and one that waits for its turn for hours; nobody who is not seen is taken for gone."""
 
 from dataclasses import replace
@@ -11,7 +11,7 @@ from mfu_operator.reconcile.recovery import ended, left_open, running_since_s
 from mfu_operator.reconcile.world import World
 
 GONE_S = 3600.0
-"""A workload that is deleted, or finished, may be made anew: a GitOps tool replaces one within minutes."""
+"""A workload that is deleted, or finished, may be made again: a GitOps tool replaces one within minutes."""
 
 IDLE_S = 24 * 3600.0
 """A workload that is there and has no pod waits for room; a queue lets a job wait for hours."""

@@ -1,7 +1,7 @@
 """Which level is in force, and what becomes of the one before: it is never overwritten, only put out of force.
 
 A recorded level belongs to one generation of `baseline.record` and to what `comparable` said then; what that left open
-is held against what the job was then. Another generation is recorded anew; one that was recorded before is in force
+is held against what the job was then. Another generation is recorded again; one that was recorded before is in force
 again, so that undoing the change in Git undoes it here. Another `comparable` under the same generation leaves the level
 in place and nothing comparable with it.
 """
@@ -78,7 +78,7 @@ def held_against(judgement: Judgement, level: Baseline | None, spec: BaselineSpe
     if level is None or level.comparable is None or level.comparable == spec.comparable:
         return judgement
     mismatches = "; ".join(changed(level.comparable, spec.comparable))
-    advice = "raise spec.baseline.record.generation to record anew (`kubectl mfu rerecord`), or undo the change"
+    advice = "raise spec.baseline.record.generation to record again (`kubectl mfu rerecord`), or undo the change"
     outdated = ("BaselineOutdated", f"the level was recorded under another spec.comparable: {mismatches}; {advice}")
     return replace(judgement, verdict=Verdict.NOT_COMPARABLE, reason=outdated[0], message=outdated[1])
 
@@ -108,7 +108,7 @@ def _because(spec: BaselineSpec) -> str:
 def _accepted(status: Status, spec: BaselineSpec, now_s: float) -> tuple[Status, tuple[Event, ...]]:
     assert status.baseline is not None
     because = _because(spec)
-    told = f"{words(status.baseline.level)} is not held any more: {because}; the level is recorded anew"
+    told = f"{words(status.baseline.level)} is not held any more: {because}; the level is recorded again"
     events = (Event("Normal", "BaselineReplaced", told),)
     status, closed = _closed_as_accepted(put_out_of_force(status, because, now_s), because, spec, now_s)
     return replace(status, judgement=None), (*events, *closed)

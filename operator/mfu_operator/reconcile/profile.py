@@ -113,7 +113,7 @@ def profiler_image(spec: BaselineSpec, defaults: Defaults) -> str | None:
     return spec.profiling.image or defaults.profiler_image
 
 
-def anew(profile: ProfileFact | None) -> ProfileFact | None:
+def again(profile: ProfileFact | None) -> ProfileFact | None:
     """A profile that failed, or is under way, with all its attempts before it; one that brought an account as it is."""
     return with_all_attempts(profile) if profile is not None and profile.account is None else profile
 

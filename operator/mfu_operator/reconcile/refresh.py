@@ -11,7 +11,7 @@ from mfu_operator.model.diagnosis import Bottleneck
 from mfu_operator.model.incident import ProfileFact, Recording, Status
 from mfu_operator.model.verdict import Judgement, Verdict
 from mfu_operator.reconcile.level import FIRST, adopt, declared_baseline, put_out_of_force
-from mfu_operator.reconcile.profile import anew, overlapping
+from mfu_operator.reconcile.profile import again, overlapping
 from mfu_operator.reconcile.symptoms import refreshed
 from mfu_operator.reconcile.world import World
 
@@ -28,8 +28,8 @@ EVIDENCE_STEP = 0.1
 def edited(status: Status, spec: BaselineSpec, generation: int, now_s: float, image: str | None = None) -> Status:
     """The record after a person changed the spec, or the profiler's `image`.
 
-    What stood in a proposal's way may be gone, so it is tried anew (a person's no stays a no), and so is a profile that
-    failed; a level that was declared is none where one is to be recorded now.
+    What stood in a proposal's way may be gone, so it is tried again (a person's no stays a no), and so is a profile
+    that failed; a level that was declared is none where one is to be recorded now.
     """
     another = image is not None and any(each.image not in (None, image) for each in _failed_profiles(status))
     if status.observed_generation == generation:
@@ -56,8 +56,8 @@ def _profiled_anew(status: Status) -> Status:
         diagnosis, blocked = incident.diagnosis, incident.blocked
         if diagnosis is not None and diagnosis.bottleneck is Bottleneck.INCONCLUSIVE and not seen:
             diagnosis, blocked = None, None if blocked and blocked[0] == str(Bottleneck.INCONCLUSIVE) else blocked
-        incident = replace(incident, profile=anew(incident.profile), diagnosis=diagnosis, blocked=blocked)
-    return replace(status, healthy_profile=anew(status.healthy_profile), incident=incident)
+        incident = replace(incident, profile=again(incident.profile), diagnosis=diagnosis, blocked=blocked)
+    return replace(status, healthy_profile=again(status.healthy_profile), incident=incident)
 
 
 def configuration(spec: BaselineSpec) -> str:
@@ -87,7 +87,7 @@ def _of_this_configuration(status: Status, spec: BaselineSpec) -> tuple[Status, 
         "Normal",
         "ConfigurationChanged",
         "spec.workload, spec.comparable or the level asked for is another one: the healthy profile and the known good "
-        "revision were of the one before and are obtained anew",
+        "revision were of the one before and are obtained again",
     )
     return replace(status, configuration=now, healthy_profile=healthy, known_good=None), (event,)
 

@@ -75,7 +75,7 @@ def _rejected(status: Status, value: str, now_s: float) -> tuple[Status, tuple[E
 def _snoozed(status: Status, value: str, now_s: float) -> tuple[Status, tuple[Event, ...]]:
     asked = snooze_of(value, now_s)
     if asked is None:
-        told = "the annotation names no time: write a duration like 8h, or use kubectl mfu snooze"
+        told = "the annotation is not a time: write a duration like 8h, or use kubectl mfu snooze"
         return status, (Event("Warning", "SnoozeUnreadable", told),)
     if asked.until_s <= now_s:
         return replace(status, snooze=None), (Event("Normal", "SnoozeEnded", asked.reason),)
@@ -89,6 +89,6 @@ def _reset(status: Status, spec: BaselineSpec, now_s: float) -> tuple[Status, tu
         told = f"the baseline was reset{left_open(status.incident)}"
         status = ended(status, replace(status.incident, closed=("BaselineReset", told)), spec, now_s)
     event = Event(
-        "Normal", "BaselineReset", "a person reset the baseline: level, profile and known good are obtained anew"
+        "Normal", "BaselineReset", "a person reset the baseline: level, profile and known good are obtained again"
     )
     return Status(incidents=status.incidents, history=status.history), (event,)

@@ -19,7 +19,7 @@ CONDITIONS = {
 
 RATIO_WORTH_A_WRITE = 0.02
 LEFT_WORTH_A_WRITE = 0.25
-"""Memory is written anew when it rose by 2 % of its limit, or when a quarter of the time left is gone or won."""
+"""Memory is written again when it rose by 2 % of its limit, or when a quarter of the time left is gone or won."""
 
 
 def refreshed(

@@ -30,7 +30,7 @@ def salvaged(identity: Identity, found: Salvaged, now_s: float, runbooks: str | 
     """A stored status, with a condition that says what of it could not be read, for as long as SET_ASIDE_KEPT_S."""
     if not found.set_aside:
         return Unticked(found.status)
-    message = f"set aside, to be obtained anew: {'; '.join(found.set_aside)}"
+    message = f"set aside, to be obtained again: {'; '.join(found.set_aside)}"
     now = linked(Condition(SET_ASIDE, "True", "StatusUnreadable", message, identity.generation, now_s), runbooks)
     others = tuple(each for each in found.status.conditions if each.type != SET_ASIDE)
     return Unticked(replace(found.status, conditions=(*others, now)), (Event("Warning", "StatusUnreadable", message),))

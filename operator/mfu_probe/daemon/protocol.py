@@ -47,7 +47,7 @@ def decoded(message: bytes) -> Poll | Registered:
     size, raw = _HEADER.unpack_from(message)
     kind = raw.partition(b"\0")[0]
     if size != len(message) - _HEADER.size:
-        raise NotUnderstood(f"{size} bytes are told and {len(message) - _HEADER.size} came")
+        raise NotUnderstood(f"{size} bytes are announced and {len(message) - _HEADER.size} came")
     if kind == b"ctxt":
         return Registered()
     if kind != b"req":

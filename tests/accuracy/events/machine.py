@@ -147,7 +147,7 @@ class Loader:
         self._hand_out(index + setup.workers * setup.prefetch, machine.now)
 
     def _restart(self, index: int) -> None:
-        """An epoch's end: the workers are started anew, one after the other."""
+        """An epoch's end: the workers are started again, one after the other."""
         setup, machine = self.setup, self.machine
         start = machine.now
         for worker in range(setup.workers):

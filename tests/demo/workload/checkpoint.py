@@ -79,7 +79,7 @@ def load(path: Path) -> Checkpoint:
             }
             return Checkpoint(int(archive["step"]), optimizer_steps=int(archive["optimizer_steps"]), **groups)
     except (ValueError, KeyError, EOFError, zlib.error, zipfile.BadZipFile) as error:
-        raise CheckpointError(f"{path} is not a whole checkpoint ({error}): remove it to start anew") from error
+        raise CheckpointError(f"{path} is not a whole checkpoint ({error}): remove it to start again") from error
 
 
 def _digest(checkpoint: Checkpoint) -> str:

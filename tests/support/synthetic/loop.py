@@ -80,7 +80,7 @@ class Loop:
     input_us: float = 40.0
     input_by_step: tuple[float, ...] = ()
     restarts: tuple[int, ...] = ()
-    """Steps in which the loader's workers are started anew."""
+    """Steps in which the loader's workers are started again."""
     loader: str = "workers"
     transform_us: float = 0.0
     batch_bytes: int = 4 << 20

@@ -150,7 +150,7 @@ def test_a_gap_is_not_counted_as_usable(tmp_path: Path, manifest: Path) -> None:
         ([], "the series has no readings"),
         (["nan"] * 50, "NoData: readings arrive, and none of the signals that the baseline declares is among them"),
         (["0"] * 50, "NoData: readings arrive, and none of the signals"),
-        (["0.46"], "one reading says nothing of a span"),
+        (["0.46"], "one reading is not a span of time"),
     ],
 )
 def test_a_series_that_says_nothing_is_not_called_well(
@@ -419,7 +419,7 @@ def test_nothing_is_said_of_a_time_when_the_level_was_not_known_yet(tmp_path: Pa
     """A run that starts 15 % slow for an hour loses nothing against a level that is recorded from its third hour on."""
     path = written(tmp_path, [0.15] * 120 + [0.0] * 1000 + [0.2] * 120)
     text = ran(path, "--baseline", manifest, "--record", "2h")
-    assert "nothing is said of what came before 2h46m00s" in text
+    assert "nothing is reported before 2h46m00s" in text
     first = json.loads(ran(path, "--baseline", manifest, "--record", "2h", "-o", "json"))["events"][0]
     assert (first["event"], first["onset"]) == ("Regressed", pytest.approx(1120 * 30, abs=60))
     assert "since 9h19m" in text

@@ -43,7 +43,7 @@ def test_a_workload_that_is_deleted_ends_its_incident_and_no_hour_is_counted_aft
     onset_s, last_s = slow.incident.onset_at, slow.now_s
     slow.cluster.workloads.clear()
     slow.tick()
-    assert slow.status.incident is not None, "it may be deployed anew"
+    assert slow.status.incident is not None, "it may be deployed again"
     slow.tick(GONE_S)
     ended = closed(slow)
     assert ended.closed is not None

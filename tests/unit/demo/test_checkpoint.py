@@ -37,7 +37,7 @@ def test_a_truncated_file_is_refused_with_the_remedy(tmp_path: Path) -> None:
     path = tmp_path / "demo.npz"
     save(path, Checkpoint.of(1, model.parameters, optimizer))
     path.write_bytes(path.read_bytes()[:-200])
-    with pytest.raises(CheckpointError, match="remove it to start anew"):
+    with pytest.raises(CheckpointError, match="remove it to start again"):
         load(path)
 
 

@@ -238,7 +238,7 @@ def test_readings_whose_mean_is_not_told_from_their_noise_are_not_regressed_and_
     assert alarm_time(readings, noisy) is None
     judgement = judged(joined(readings, flat(10, loss=0.045)), noisy)
     assert judgement.verdict is Verdict.HEALTHY
-    assert judgement.message.endswith("whose mean is not yet told from the readings' own noise")
+    assert judgement.message.endswith("whose mean is still within the readings' own noise")
     assert alarm_time(joined(readings, flat(180, loss=0.045)), noisy) is not None
 
 

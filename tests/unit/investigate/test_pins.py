@@ -180,4 +180,4 @@ def test_one_revision_on_both_sides_is_compared_by_what_ran(tmp_path: Path) -> N
     told = story.ask("PrecisionLost", "--path", "gpt", *ran("registry.example/gpt:v1"))
     assert told.json["window"]["commits"] == 0
     assert told.json["proposal"]["kind"] == "PinDigest"
-    assert "no commit of the window can have brought about PrecisionLost" in told.because
+    assert "no commit of the window can have caused PrecisionLost" in told.because

@@ -27,9 +27,9 @@ def test_a_loss_that_took_anothers_place_is_confirmed_by_readings_of_its_own(ben
     kept = bench.view().judgement
     assert kept is not None and kept.confirmed, "the same onset, as the status has it"
     bench.sweep.register("uid", SPEC, BASELINE, incident_since_s=bench.now_s)
-    anew = bench.view().judgement
-    assert anew is not None
-    assert (anew.verdict, anew.confirmed, anew.onset_s, anew.drop) == (Verdict.REGRESSED, False, bench.now_s, None)
+    again = bench.view().judgement
+    assert again is not None
+    assert (again.verdict, again.confirmed, again.onset_s, again.drop) == (Verdict.REGRESSED, False, bench.now_s, None)
     bench.run(20, loss=0.1)
     assert not getattr(bench.view().judgement, "confirmed", None)
     bench.run(15, loss=0.1)

@@ -78,7 +78,7 @@ def test_a_reset_starts_over_and_keeps_what_happened(realm: Realm, replica: Repl
     replica.go_on()
     assert realm.status.incident is None
     assert [each.id for each in realm.status.history] == [incident.id]
-    assert realm.status.judgement is not None, "and it is measured anew"
+    assert realm.status.judgement is not None, "and it is measured again"
     assert asked(realm) == {"note": "mine"}
 
 

@@ -58,18 +58,18 @@ def test_a_status_that_is_lost_while_a_tick_runs_gets_nothing_of_what_the_tick_d
     replica.go_on()
     assert realm.object["status"] == {}, "the late write was refused"
     replica.tick()
-    assert realm.status.incident is not None, "and what is true is written anew"
+    assert realm.status.incident is not None, "and what is true is written again"
 
 
 def test_an_object_that_was_made_anew_gets_nothing_of_the_one_before(realm: Realm, replica: Replica) -> None:
     replica.go_on(2)
 
-    def anew() -> None:
+    def again() -> None:
         realm.cluster.delete(NAMESPACE, NAME)
         realm.cluster.create({**stored_object(), "metadata": {"namespace": NAMESPACE, "name": NAME, "uid": "another"}})
 
     realm.stage.sweep.says = worlds.regressed()
-    realm.cluster.meanwhile = anew
+    realm.cluster.meanwhile = again
     replica.go_on()
     assert "status" not in realm.object
     replica.hear()

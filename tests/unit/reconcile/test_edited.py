@@ -60,24 +60,24 @@ def test_three_failures_are_final_only_until_the_spec_or_the_profiler_is_another
     stuck = incident(profile=THRICE_FAILED, diagnosis=GIVEN_UP, blocked=("Inconclusive", "no profile"))
     status = ailing(stuck, healthy_profile=THRICE_FAILED)
     assert edited(status, spec(), 1, worlds.NOW_S, "old") == status
-    anew = edited(status, spec(), generation, worlds.NOW_S, image)
-    assert anew.incident is not None
-    assert (anew.incident.diagnosis, anew.incident.blocked) == (None, None)
-    step = decide(world(anew, judgement=regressed()))
+    again = edited(status, spec(), generation, worlds.NOW_S, image)
+    assert again.incident is not None
+    assert (again.incident.diagnosis, again.incident.blocked) == (None, None)
+    step = decide(world(again, judgement=regressed()))
     assert isinstance(step, EnsureJob)
     assert (step.profile.attempt, step.profile.earlier_attempts) == (4, 3)
-    healthy = decide(world(replace(anew, incident=None)))
+    healthy = decide(world(replace(again, incident=None)))
     assert isinstance(healthy, EnsureJob)
     assert healthy.profile.attempt == 4
-    assert edited(anew, spec(), generation, worlds.NOW_S, image).healthy_profile == anew.healthy_profile
+    assert edited(again, spec(), generation, worlds.NOW_S, image).healthy_profile == again.healthy_profile
 
 
 def test_an_attempt_under_way_at_an_edit_is_none_of_the_three_after_it() -> None:
     second = ProfileFact("mfu-gpt-small-3f2a91c0-healthy-a2", 2, worlds.NOW_S - 20.0, image="old")
-    anew = edited(replace(worlds.SETTLED, healthy_profile=second), spec(), 2, worlds.NOW_S, "old").healthy_profile
-    assert anew is not None
-    assert not exhausted(replace(anew, attempt=4, failure=("JobEvicted", "")))
-    assert exhausted(replace(anew, attempt=5, failure=("JobEvicted", "")))
+    again = edited(replace(worlds.SETTLED, healthy_profile=second), spec(), 2, worlds.NOW_S, "old").healthy_profile
+    assert again is not None
+    assert not exhausted(replace(again, attempt=4, failure=("JobEvicted", "")))
+    assert exhausted(replace(again, attempt=5, failure=("JobEvicted", "")))
 
 
 def test_a_diagnosis_that_an_account_led_to_outlives_an_edit() -> None:

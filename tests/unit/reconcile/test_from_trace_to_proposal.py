@@ -1,4 +1,4 @@
-"""Every cause that a commit can bring about, from two traces to the pull request that undoes it."""
+"""Every cause that a commit can cause, from two traces to the pull request that undoes it."""
 
 from dataclasses import replace
 

@@ -74,9 +74,9 @@ OF_AN_EARLIER_ANALYSIS = replace(
 
 
 def test_an_account_of_an_earlier_analysis_is_made_anew_once_the_profiler_is_another_one() -> None:
-    anew = decide(world(replace(worlds.SETTLED, healthy_profile=OF_AN_EARLIER_ANALYSIS)))
-    assert isinstance(anew, EnsureJob)
-    assert (anew.subject, anew.profile.attempt, anew.profile.earlier_attempts) == (Subject.BASELINE, 2, 1)
+    again = decide(world(replace(worlds.SETTLED, healthy_profile=OF_AN_EARLIER_ANALYSIS)))
+    assert isinstance(again, EnsureJob)
+    assert (again.subject, again.profile.attempt, again.profile.earlier_attempts) == (Subject.BASELINE, 2, 1)
     opened = decide(world(replace(worlds.SETTLED, healthy_profile=OF_AN_EARLIER_ANALYSIS), judgement=regressed()))
     assert healthy_profile(opened) == OF_AN_EARLIER_ANALYSIS, "the incident is opened with what there is"
 

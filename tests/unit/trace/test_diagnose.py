@@ -169,7 +169,7 @@ def test_one_rank_alone_blames_no_link_that_may_be_a_slow_rank() -> None:
         return replace(of, communication_total_ns=total_ms * MS, facts=facts_of(communicationCalls=4.0, **facts))
 
     slower = account(compute=50, communication=60, idleInput=2, idleHost=8)
-    doubt = "1 of 8 ranks recorded, and this does not tell transferring from waiting for one of the others"
+    doubt = "1 of 8 ranks recorded, and this does not distinguish transferring from waiting for one of the others"
     alone = diagnose(linked(65, slower, worldSize=8.0), linked(45, HEALTHY, worldSize=8.0))
     assert (alone.bottleneck, alone.cause, alone.evidence[-1]) == (Bottleneck.COMMS_BOUND, None, doubt)
     assert alone.confidence <= 0.5

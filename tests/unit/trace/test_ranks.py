@@ -82,7 +82,7 @@ def test_what_a_rank_is_slow_in_is_not_said_where_its_idle_time_is_unknown(tmp_p
     found = analyze(paths)
     assert isinstance(found.ranks, Ranks)
     assert (found.ranks.slowest, found.ranks.slow_in) == (1, None)
-    assert "in what it is slower cannot be told" in found.ranks.evidence
+    assert "what it is slower in is unknown" in found.ranks.evidence
     assert (found.diagnosis.bottleneck, found.diagnosis.cause) == ("Straggler", None)
 
 

@@ -8,7 +8,7 @@ from mfu_operator.errors import Stall
 REQUEST_TIMEOUT_S = 15.0
 
 _ITS_OWN = "kube-system"
-"""The one namespace that every cluster has and nobody makes anew: its uid stands for the cluster's."""
+"""The one namespace that every cluster has and nobody makes again: its uid stands for the cluster's."""
 
 
 def cluster_id(api: client.ApiClient) -> str:

@@ -27,12 +27,12 @@ CONNECTIONS = 24
 """Kept open: as many as ticks run at once, and some for the Lease and the command line."""
 
 RETRIES = 1
-"""A kept connection that the server had closed is made anew, within the same deadline."""
+"""A kept connection that the server had closed is made again, within the same deadline."""
 
 COMPONENT = "mfu-operator"
 
 LISTING_DEADLINE_S = 20.0
-"""For the pods of all workloads of a source together, shorter than a sweep; the next one lists them anew."""
+"""For the pods of all workloads of a source together, shorter than a sweep; the next one lists them again."""
 
 MERGE_PATCH = "application/merge-patch+json"
 
@@ -253,5 +253,5 @@ def _text(content: bytes, key: str, namespace: str, name: str) -> str:
     except UnicodeDecodeError:
         raise Stall(
             "CredentialsUnfit",
-            f"key {key} of Secret {name!r} in namespace {namespace!r} is not text in UTF-8; write it anew",
+            f"key {key} of Secret {name!r} in namespace {namespace!r} is not text in UTF-8; write it again",
         ) from None

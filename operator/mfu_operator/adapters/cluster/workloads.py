@@ -83,8 +83,8 @@ class Workloads:
         if plural is None:
             raise Stall(
                 "UnknownKind",
-                f"spec.workload.kind {kind!r} of {api_version} is none that the cluster serves; correct it, or use one "
-                f"of {', '.join(KINDS)} (VolcanoJob: Volcano's Job)",
+                f"spec.workload.kind {kind!r} of {api_version} is not a kind that the cluster serves; correct it, or "
+                f"use one of {', '.join(KINDS)} (VolcanoJob: Volcano's Job)",
             )
         return WorkloadKind(api_version.rpartition("/")[0], plural, pods_by=PodsBy.OWNER)
 

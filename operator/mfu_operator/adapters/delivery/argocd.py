@@ -119,7 +119,7 @@ def _chosen(
         raise Stall(
             "SourceAmbiguous",
             f"Application {application.namespace}/{application.name} deploys from {len(with_path)} Git sources, and "
-            "which holds the workload's configuration is not to be told. Give the workload an Application of its own.",
+            "it is unclear which one holds the workload's configuration. Give the workload an Application of its own.",
         )
     index, source = with_path[0]
     return index, source, None

@@ -74,7 +74,7 @@ def require_deployed(
     raise Stall(
         "NotDeployedByApplication",
         f"{application.kind} {application.namespace}/{application.name} does not deploy {ref.kind} "
-        f"{ref.namespace}/{ref.name}: it is none of the {len(inventory)} objects that it lists as deployed. Name the "
+        f"{ref.namespace}/{ref.name}: it is not among the {len(inventory)} objects that it lists as deployed. Name the "
         "one that does in spec.remediation.application",
     )
 

@@ -87,7 +87,7 @@ class Store:
             if found:
                 return found.strip()
         raise Unreadable(
-            "RevisionUnknown", f"{revision} names no commit of the repository: fetch it, or check its name"
+            "RevisionUnknown", f"{revision} is not a commit of the repository: fetch it, or check its name"
         )
 
     def branches(self) -> Mapping[str, str]:

@@ -47,7 +47,7 @@ def _clocks(names: MetricNames) -> dict[str, None]:
 
 
 def _promql(kind: str, selector: str, names: MetricNames) -> str:
-    """What is asked for one kind. Prometheus' rate() knows a counter that began anew."""
+    """What is asked for one kind. Prometheus' rate() knows a counter that began again."""
     if kind == PHASE:
         return f"{selector} == 1"
     if kind not in names.counters:

@@ -65,7 +65,7 @@ def no_target(workload: WorkloadRef, endpoints: Sequence[PodEndpoint], scrape: P
     if odd is not None:
         return Wait(
             "NoMetricsPort",
-            f"the path of pod {odd.name} of {who} is none: correct metrics.pods.path or the annotation {_PATH} "
+            f"the path of pod {odd.name} of {who} is invalid: correct metrics.pods.path or the annotation {_PATH} "
             f"(at most {LONGEST_PATH} printable ASCII characters without spaces)",
         )
     wanted = ", ".join(str(port) for port in scrape.ports)

@@ -245,7 +245,7 @@ class _Counter:
     points: list[tuple[float, float]] = field(default_factory=list)
 
     def note(self, at_s: float, value: float) -> float | None:
-        """The rate per second over the window; None before the second point. A counter that fell began anew at 0."""
+        """The rate per second over the window; None before the second point. A counter that fell began again at 0."""
         if not math.isfinite(value) or (self.points and at_s <= self.points[-1][0]):
             return None
         self.points.append((at_s, value))

@@ -66,7 +66,7 @@ def history_of(records: Sequence[Record], path: Path, signal: Signal, column: st
         Unreadable: (UnreadableSeries) where there is no time, or nothing that says `signal`.
     """
     if len(records) > _MOST_RECORDS:
-        raise Unreadable("UnreadableSeries", f"{path}: more than {_MOST_RECORDS:,} records: give a part of it")
+        raise Unreadable("UnreadableSeries", f"{path}: more than {_MOST_RECORDS:,} records; give fewer")
     rows = list(_rows(records, path))
     readings = list(_readings(rows, path, signal, column))
     by_time = {reading.time_s: reading for reading in readings}

@@ -10,7 +10,7 @@ from mfu_operator.model.commit import Commit
 
 
 class Verdict(StrEnum):
-    """SUSPECTED: it can have brought about the cause. INNOCENT: it gives the workload the same. UNKNOWN: neither."""
+    """SUSPECTED: it can have caused the cause. INNOCENT: it gives the workload the same. UNKNOWN: neither."""
 
     SUSPECTED = "suspected"
     INNOCENT = "innocent"

@@ -54,8 +54,8 @@ def of_change(change: Changed, cause: str | None) -> tuple[float, str]:
     meant, family, others = _fingerprints(cause)
     if is_image(change):
         fits = cause is None or any(fingerprint.image for fingerprint in meant)
-        told = (0.6, f"a new image can bring about {cause or 'a loss'}")
-        return told if fits else (0.3, f"an image rarely brings about {cause}")
+        told = (0.6, f"a new image can cause {cause or 'a loss'}")
+        return told if fits else (0.3, f"an image rarely causes {cause}")
     resembled = ""
     for fingerprint in sorted(meant, key=lambda each: _ORDER.get(pace(each, change), 5)):
         found = pace(fingerprint, change)
@@ -81,7 +81,7 @@ def of_text(before: object, after: object, cause: str | None) -> tuple[float, st
     for word in sorted(words):
         if any(pace(fingerprint, _Named(word)) not in (None, Pace.RESEMBLING) for fingerprint in meant):
             return 0.6, f"a text that is not read by meaning; what changed in it names {word}, a key of {cause}"
-    return UNREAD, "a text that is not read by meaning: what it does to the step is not to be told"
+    return UNREAD, "a text that is not read by meaning: its effect on the step is unknown"
 
 
 class _Named:
@@ -96,7 +96,7 @@ class _Named:
 def _of_cause(found: Pace, cause: str) -> tuple[float, str]:
     return {
         Pace.SLOWER: (1.0, f"a key of {cause}, in the direction that costs time"),
-        Pace.ASIDE: (0.65, f"can bring about {cause}, although it is not its own key"),
+        Pace.ASIDE: (0.65, f"can cause {cause}, although it is not its own key"),
         Pace.UNCLEAR: (0.6, f"a key of {cause}"),
         Pace.FASTER: (0.1, f"a key of {cause}, but in the direction that saves time"),
     }[found]
@@ -106,7 +106,7 @@ def _of_others(change: Changed, others: Sequence[Fingerprint], cause: str | None
     paces = {fingerprint.cause: pace(fingerprint, change) for fingerprint in others}
     named = [other for other, found in paces.items() if found not in (None, Pace.RESEMBLING)]
     if not named:
-        return 0.25, f"a key that is not known to bring about {cause or 'a loss'}"
+        return 0.25, f"a key that is not known to cause {cause or 'a loss'}"
     if all(paces[other] is Pace.FASTER for other in named):
         return 0.1, f"a key of {named[0]}, in the direction that saves time"
     if cause is None:

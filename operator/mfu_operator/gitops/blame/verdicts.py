@@ -1,7 +1,7 @@
 """Which commit of the window did it: judged by what each one changed of what the workload gets.
 
 A commit that gives the workload the same is innocent, exactly. One is suspected only for what differs between good and
-bad as well, that no later commit of the window set back, and that can bring about the cause. It is chosen when it alone
+bad as well, that no later commit of the window set back, and that can cause the cause. It is chosen when it alone
 stands out. What could not be rendered is nobody's guilt and nobody's innocence.
 """
 
@@ -213,9 +213,9 @@ def _conclude(
     ranked = sorted(judged, key=lambda each: -each.score)
     moved = _moved(window, cause)
     if moved and (not ranked or ranked[0].score < PLAUSIBLE):
-        return None, f"No commit is blamed: {moved}, and no commit of the window can have brought about {what}."
+        return None, f"No commit is blamed: {moved}, and no commit of the window can have caused {what}."
     if moved and ranked[0].score - MARGIN < _IMAGE:
-        return None, f"{named(ranked[0])} can have brought about {what}, and so can what is no commit: {moved}."
+        return None, f"{named(ranked[0])} can have caused {what}, and so can something other than a commit: {moved}."
     if not ranked or ranked[0].score < PLAUSIBLE:
         hidden = _unexplained(judged, window, cause, standing, 0.0)
         return None, hidden or _implausible(ranked, window, workload, what)
@@ -228,7 +228,7 @@ def _conclude(
     if rivals or (close and first.score < 0.65):
         names = ", ".join(named(each) for each in (first, *rivals, *close))
         return None, (
-            f"{1 + len(rivals) + len(close)} commits can have brought about {what} by what they changed of {workload}: "
+            f"{1 + len(rivals) + len(close)} commits can have caused {what} by what they changed of {workload}: "
             f"{names}. None stands out, and none is blamed."
         )
     return first, (
@@ -278,7 +278,7 @@ def _implausible(ranked: Sequence[Judged], window: Window, workload: str, what: 
         )
     first = max(changed, key=lambda each: each.score)
     return (
-        f"No commit is known to be able to bring about {what}: {named(first)} changes {workload} most suspiciously "
+        f"No commit is known to cause {what}: {named(first)} changes {workload} most suspiciously "
         f"({first.because[0]}). No commit is blamed."
     )
 

@@ -117,7 +117,7 @@ class _Builder:
         for source in node.value if isinstance(node, yaml.SequenceNode) else [node]:
             built = self.build(source, depth + 1)
             if not isinstance(built, dict):
-                raise UnreadableText("a merge key that names no mapping")
+                raise UnreadableText("a merge key that does not name a mapping")
             yield built
 
     def _scalar(self, node: yaml.ScalarNode) -> Any:

@@ -139,7 +139,7 @@ def _word(text: str, follows: str | None, field: str, changes: list[Change]) -> 
     taken = follows if follows is not None and not follows.startswith("-") else None
     if table().resumes_from(name) and (equals or name.startswith("-")):
         said = text if equals or taken is None else f"{text} {taken}"
-        changes.append(Change(field, said, None, "a copy begins anew, and publishes nothing"))
+        changes.append(Change(field, said, None, "a copy starts from scratch and publishes nothing"))
         return [], not equals and taken is not None
     if not table().is_saved_to(name) or not (equals or (name.startswith("-") and taken is not None)):
         return [text], False

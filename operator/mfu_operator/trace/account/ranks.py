@@ -102,7 +102,7 @@ def compare(accounts: Sequence[StepAccount], recorded: Sequence[Collectives], na
     said = (
         f"rank {names[slowest]} arrives last at {count} shared collectives: the others wait up to "
         f"{milliseconds(most)} per step for it; "
-        + (f"it is slower in {where} by {milliseconds(extra)}" if where else "in what it is slower cannot be told")
+        + (f"it is slower in {where} by {milliseconds(extra)}" if where else "what it is slower in is unknown")
     )
     if in_turns:
         said += "; the ranks take turns in being late"
@@ -368,7 +368,7 @@ def _by_accounts(accounts: Sequence[StepAccount], recorded: Sequence[Collectives
         clock="unaligned",
         evidence=f"{unmatched}, so the ranks' accounts are compared: rank {names[slowest]} spends "
         f"{milliseconds(more)} per step more on its own work, and {milliseconds(less)} less on communication; "
-        + (f"it is slower in {where} by {milliseconds(extra)}" if where else "in what it is slower cannot be told"),
+        + (f"it is slower in {where} by {milliseconds(extra)}" if where else "what it is slower in is unknown"),
         slow_in=where,
         compared="accounts",
     )

@@ -17,7 +17,7 @@ from mfu_operator.trace.diagnosis.causes.inputs import in_one_step
 MOST_WITHOUT = 0.5
 """The confidence of what rests on something that was not recorded."""
 
-RECORD_ALL = "record every rank, so that waiting can be told from transferring"
+RECORD_ALL = "record every rank, so that waiting can be distinguished from transferring"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,8 @@ def missing_ranks(account: StepAccount) -> str | None:
     which = account.facts.word(facts.RANKS_MISSING)
     named = f": {which} {'were' if ',' in which or '-' in which else 'was'} not recorded" if which else ""
     return (
-        f"{recorded or 1:.0f} of {world:.0f} ranks recorded{named}, and this does not tell transferring from waiting "
-        "for one of the others"
+        f"{recorded or 1:.0f} of {world:.0f} ranks recorded{named}, and this does not distinguish transferring from "
+        "waiting for one of the others"
     )
 
 
@@ -62,7 +62,7 @@ def _uncompared(case: Case) -> str | None:
         if alone and case.fact(facts.WORLD_SIZE) == 1:
             return None
         why = "how many ranks the job has was not recorded" if alone else "the ranks could not be compared"
-        return f"{why}, and this does not tell transferring from waiting for one of them"
+        return f"{why}, and this does not distinguish transferring from waiting for one of them"
     if case.baseline is not None and case.before(facts.RANK_SKEW_NS) is None:
         return "the baseline's ranks were not compared, so that waiting for one of them may be no more than before"
     return None

@@ -63,7 +63,7 @@ def between_optimizer_steps(trace: Trace) -> Steps | None:
     if len(marks) <= FEWEST_INTERIOR:
         return None
     count = len(marks) - 1
-    warning = f"no step range was found: {count} steps are told apart by {told_by}; mark steps to be sure"
+    warning = f"no step range was found: {count} steps are distinguished by {told_by}; mark steps to be sure"
     names = tuple(f"repetition {number + 1}" for number in range(count))
     return Steps(names, marks.start[:-1], marks.start[1:], int(marks.thread[0]), (warning, *too_few(count)))
 
@@ -138,7 +138,7 @@ def _alike(ops: DeviceOps, cuts: _Cuts) -> Steps | None:
         return None
     count = last - first
     warning = (
-        f"no step range was found: {count} steps are told apart by {cuts.told_by}, between which the same kernels "
+        f"no step range was found: {count} steps are distinguished by {cuts.told_by}, between which the same kernels "
         "repeat; mark steps with an NVTX range to be sure"
     )
     return Steps(
