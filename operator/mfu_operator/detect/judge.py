@@ -105,7 +105,7 @@ def _no_data(state: State, detection: Detection, now_s: float) -> tuple[str, str
         return "Stale", f"the last reading is {duration(now_s - state.reading_s)} old: is the job running and scraped?"
     if Gate.HUNG in state.gates:
         since = "" if state.run.step_moved_s is None else f" for {duration(now_s - state.run.step_moved_s)}"
-        return "Hung", f"the step counter has not moved at {state.run.step:g}{since}"
+        return "Hung", f"the step counter has stayed at {state.run.step:g}{since}"
     if state.alarmed and state.gates == _OWN:
         return None
     longest_s = max(_SOONEST_STALE_S, _GATED_SHARE * detection.sustain_s)

@@ -130,7 +130,7 @@ class VitalSigns:
         doing = "" if gate is None else f" in phase {self._phase}"
         yield Symptom(
             Ailment.HUNG,
-            f"the step counter has not moved at {self._step:g} since {moment(self._moved_s)}{doing}, and the pods run "
+            f"the step counter has stayed at {self._step:g} since {moment(self._moved_s)}{doing}, and the pods run "
             f"(limit {duration(limit_s)}): look for a rank that died, an XID, storage that blocks; `py-spy dump` on "
             "each rank says where it waits",
             self._moved_s,

@@ -26,7 +26,7 @@ from mfu_operator.model.series import Phase
         ("time,value\nyesterday,2\n", "line 2"),
         ("time,value\n1,fast\n", "is not a number"),
         ("time,value\n1767225600000,2\n", "not milliseconds"),
-        ("time,value,phase\n1,2,sleeping\n", "none of"),
+        ("time,value,phase\n1,2,sleeping\n", "is unknown"),
     ],
 )
 def test_a_file_that_cannot_be_read_names_the_line_and_the_remedy(tmp_path: Path, text: str, says: str) -> None:

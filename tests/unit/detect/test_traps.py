@@ -124,7 +124,7 @@ def test_a_job_that_hangs_is_a_hang_and_not_a_regression() -> None:
     judgement = judged(readings)
     assert (judgement.verdict, judgement.reason) == (Verdict.NO_DATA, "Hung")
     assert judgement.gates == (Gate.HUNG,)
-    assert "stands still at 120 for 20 min" in judgement.message
+    assert "stayed at 120 for 20 min" in judgement.message
     assert alarm_time(readings) is None
 
 

@@ -72,7 +72,7 @@ def test_a_step_counter_that_stands_still_for_as_long_as_a_loss_must_last_is_a_h
     run.runs(1, steps=False)
     (hung,) = run.symptoms()
     assert (hung.reason, hung.measured) == (Ailment.HUNG, 630.0)
-    assert "stands still at 60 since 1970-01-12 14:16:40 UTC" in hung.message
+    assert "stayed at 60 since 1970-01-12 14:16:40 UTC" in hung.message
     assert "py-spy" in hung.message
     run.runs(0.5)
     assert run.symptoms() == ()

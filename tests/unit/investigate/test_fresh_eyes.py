@@ -494,7 +494,7 @@ def name_that_no_table_knows(story: Story) -> Truth:
         "Good", {"gpt/job.yaml": job(), "gpt/config.yaml": config_map(TRAIN + "telemetry:\n  flush_every: 100\n")}
     )
     story.replace("Telemetry", "gpt/config.yaml", "flush_every: 100", "flush_every: 1")
-    return Truth(("--path", "gpt"), None, said=("flush_every", "not known to bring about"))
+    return Truth(("--path", "gpt"), None, said=("flush_every", "not known to cause"))
 
 
 def name_that_only_resembles(story: Story) -> Truth:
