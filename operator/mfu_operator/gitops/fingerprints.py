@@ -241,47 +241,43 @@ def _direction(key: Key, change: Changed) -> Pace | None:
     ):
         return Pace.UNCLEAR
     if key.slower == "switched_on":
-        was, now = change.was_there and _is_on(before), change.is_there and _is_on(after)
-        return None if was == now else Pace.SLOWER if now else Pace.FASTER
+        return None if _is_on(before) == _is_on(after) else _on(before, after)
     if key.slower == "later":
         return _later(key.order, before, after)
     return _COMPARE[key.slower](before, after)
 
 
-def _down(before: Any, after: Any) -> Pace:
-    old, new = _number(before), _number(after)
-    if old is None or new is None or old == new:
-        return Pace.UNCLEAR
-    return Pace.SLOWER if new < old else Pace.FASTER
-
-
-def _up(before: Any, after: Any) -> Pace:
-    return _down(after, before)
-
-
-def _off(before: Any, after: Any) -> Pace:
-    old, new = _is_on(before), _is_on(after)
-    if old == new:
-        return Pace.UNCLEAR
-    return Pace.SLOWER if old else Pace.FASTER
-
-
-def _on(before: Any, after: Any) -> Pace:
-    return _off(after, before)
-
-
-def _wider(before: Any, after: Any) -> Pace:
-    old, new = _width(before), _width(after)
+def _rise(old: float | None, new: float | None) -> Pace:
+    """Of what costs time where it rises; None: not a value of its kind."""
     if old is None or new is None or old == new:
         return Pace.UNCLEAR
     return Pace.SLOWER if new > old else Pace.FASTER
 
 
+def _down(before: Any, after: Any) -> Pace:
+    return _rise(_number(after), _number(before))
+
+
+def _up(before: Any, after: Any) -> Pace:
+    return _rise(_number(before), _number(after))
+
+
+def _off(before: Any, after: Any) -> Pace:
+    return _rise(_is_on(after), _is_on(before))
+
+
+def _on(before: Any, after: Any) -> Pace:
+    return _rise(_is_on(before), _is_on(after))
+
+
+def _wider(before: Any, after: Any) -> Pace:
+    return _rise(_width(before), _width(after))
+
+
 def _later(order: Sequence[str], before: Any, after: Any) -> Pace:
     words = [str(value).strip().strip('"').lower().replace("-", "_").rpartition(".")[2] for value in (before, after)]
-    if any(word not in order for word in words) or words[0] == words[1]:
-        return Pace.UNCLEAR
-    return Pace.SLOWER if order.index(words[1]) > order.index(words[0]) else Pace.FASTER
+    old, new = (order.index(word) if word in order else None for word in words)
+    return _rise(old, new)
 
 
 def _changed(before: Any, after: Any) -> Pace:
@@ -308,7 +304,7 @@ def _number(value: Any) -> float | None:
     if value == "unlimited":
         return float("inf")
     found = re.fullmatch(r"\s*([-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?)\s*([a-z]*)\s*", str(value).lower())
-    if not found or isinstance(value, bool) or found[2] not in ("", *_SUFFIXES):
+    if not found or found[2] not in ("", *_SUFFIXES):
         return None
     return float(found[1]) * (_SUFFIXES[found[2]] if found[2] else 1.0)
 

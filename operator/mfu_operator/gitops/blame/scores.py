@@ -51,13 +51,13 @@ def of_change(change: Changed, cause: str | None) -> tuple[float, str]:
         return 0.0, "no training step sees it"
     if without_pace(change):
         return 0.0, "it changes what is learned, and not how long a step takes"
-    meant, family, others = _fingerprints(cause)
+    meant, family, every = _fingerprints(cause)
     if is_image(change):
         fits = cause is None or any(fingerprint.image for fingerprint in meant)
         told = (0.6, f"a new image can cause {cause or 'a loss'}")
         return told if fits else (0.3, f"an image rarely causes {cause}")
     resembled = ""
-    for fingerprint in sorted(meant, key=lambda each: _ORDER.get(pace(each, change), 5)):
+    for fingerprint in sorted(meant, key=lambda each: _ORDER.index(pace(each, change))):
         found = pace(fingerprint, change)
         if found is Pace.RESEMBLING:
             resembled = resembled or fingerprint.cause
@@ -68,10 +68,10 @@ def of_change(change: Changed, cause: str | None) -> tuple[float, str]:
             return 0.62, f"costs time as {fingerprint.cause}, which shows as the same bottleneck"
     if resembled:
         return RESEMBLING, f"its name resembles keys of {resembled}, and it is not one that is known: look at it"
-    return _of_others(change, (*family, *others), cause)
+    return _of_others(change, (*family, *every), cause)
 
 
-_ORDER: dict[Pace | None, int] = {Pace.SLOWER: 0, Pace.ASIDE: 1, Pace.UNCLEAR: 2, Pace.FASTER: 3, Pace.RESEMBLING: 4}
+_ORDER = (Pace.SLOWER, Pace.ASIDE, Pace.UNCLEAR, Pace.FASTER, Pace.RESEMBLING, None)
 
 
 def of_text(before: object, after: object, cause: str | None) -> tuple[float, str]:
@@ -116,9 +116,8 @@ def _of_others(change: Changed, others: Sequence[Fingerprint], cause: str | None
 
 
 def _fingerprints(cause: str | None) -> tuple[list[Fingerprint], list[Fingerprint], list[Fingerprint]]:
-    """The table's entries: of the cause (or bottleneck), of the rest of its bottleneck, and all others."""
+    """The table's entries: of the cause (or bottleneck), of all of its bottleneck, and all."""
     every = list(table().causes.values())
     meant = [entry for entry in every if cause in (entry.cause, entry.bottleneck)]
     bottlenecks = {entry.bottleneck for entry in meant}
-    family = [entry for entry in every if entry.bottleneck in bottlenecks and entry not in meant]
-    return meant, family, [entry for entry in every if entry not in meant and entry not in family]
+    return meant, [entry for entry in every if entry.bottleneck in bottlenecks], every

@@ -79,21 +79,17 @@ def read(words: Sequence[Word]) -> Iterator[Option | Document]:
     for program in programs:
         beside = _script(program) if training and _launches(program) and program not in training else ""
         for option in _program(program, several):
-            yield replace(option, beside=beside) if beside else option
+            yield replace(option, beside=beside)
     yield from documents
 
 
 def _training(programs: Sequence[list[Word]]) -> Sequence[list[Word]]:
-    """The programs that train: those that a distributed launcher starts, else those whose script's name says so.
-
-    None where that tells no program from another.
-    """
+    """The programs that train: those that a distributed launcher starts, else those whose script's name says so."""
     running = [program for program in programs if _launches(program)]
     launched = [program for program in running if any(posixpath.basename(word.text) in _DISTRIBUTED or
                 word.text in _DISTRIBUTED_MODULES for word in program)]  # fmt: skip
     named = [program for program in running if _TRAINS.search(_script(program).lower())]
-    found = [program for program in launched if program in named] or launched or named
-    return found if len(found) < len(running) else ()
+    return [program for program in launched if program in named] or launched or named
 
 
 def _open(words: list[Word], programs: list[list[Word]], documents: list[Document], depth: int) -> None:
@@ -102,15 +98,11 @@ def _open(words: list[Word], programs: list[list[Word]], documents: list[Documen
         scripted = re.search(r"\s", word.text.strip()) is not None
         after_shell = any(posixpath.basename(before.text) in _SHELLS for before in words[:index])
         if depth < 4 and scripted and (after_shell or index == 0):
-            if words[:index] and not after_shell:
-                programs.append(words[:index])
             script = shell.read(word.text)
             for program in script.programs:
                 _open([Word(text, word.field, word.raw) for text in program], programs, documents, depth + 1)
             documents.extend(Document(_written(line), text, word) for line, text in script.documents)
-            rest = [later for later in words[index + 1 :] if later.text not in ("--", "_")]
-            if rest:
-                programs.append(rest)
+            programs.append([later for later in words[index + 1 :] if later.text not in ("--", "_")])
             return
     programs.append(words)
 
@@ -161,10 +153,9 @@ def _program(program: list[Word], several: bool) -> Iterator[Option]:
             continue
         leading = leading and text in _WRAPPERS
         found, taken = _read_option(program, index)
-        if found is None:
-            assigned = _ASSIGNED.match(text)
-            if assigned and main:
-                found, taken = Option(assigned[1], assigned[1], assigned[2], word), 1
+        assigned = _ASSIGNED.match(text)
+        if assigned and main:
+            found, taken = Option(assigned[1], assigned[1], assigned[2], word), 1
         if found is None:
             positional.append(word)
             index += 1

@@ -60,7 +60,7 @@ def _argument(node: ast.Call) -> Iterator[tuple[str, ast.Constant]]:
     flag = node.args[0]
     for keyword in node.keywords:
         if keyword.arg == "default" and isinstance(keyword.value, ast.Constant) and isinstance(flag, ast.Constant):
-            keyword.arg = "default of an option"
+            keyword.arg = None
             yield str(flag.value).lstrip("-").replace("-", "_"), keyword.value
 
 
