@@ -231,7 +231,7 @@ def test_a_null_that_is_written_is_off_and_what_is_not_there_is_off_too(monkeypa
     small_table.use(monkeypatch)
 
     class Odd(Changed):
-        was_there = False  # type: ignore[assignment]
+        was_there = False
 
     assert not fingerprints.without_pace(Odd("lr", "left over", 0.1))
 

@@ -135,8 +135,8 @@ def _renamed(before: Delivered, after: Delivered) -> dict[str, str]:
 def _followed(old: Leaf | None, new: Leaf, renamed: Mapping[str, str], before: Delivered, after: Delivered) -> bool:
     if old is None:
         return False
-    one = _object(before, str(old.value))
-    return one is not None and renamed.get(one) == _object(after, str(new.value))
+    one, other = _object(before, str(old.value)), _object(after, str(new.value))
+    return other is not None and renamed.get(one or "") == other
 
 
 def _object(side: Delivered, name: str) -> str | None:

@@ -52,8 +52,6 @@ def comparable(value: Any) -> str:
     """A scalar by meaning: `4`, `4.0` and `"4"` are one value, `true` and `"True"` are another."""
     if value is None:
         return "null"
-    if isinstance(value, bool):
-        return str(value).lower()
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return str(int(value))
     text = str(value)
@@ -79,8 +77,9 @@ def hidden(value: str, key: bytes) -> str:
 
 
 def decoded(value: Any) -> str:
-    """The content of a Secret's `data` entry; the entry itself where it is not base64."""
+    """The content of a Secret's `data` entry, which may stand in several lines; the entry itself where it is not
+    base64."""
     try:
-        return base64.b64decode(str(value), validate=True).decode("utf-8", "backslashreplace")
+        return base64.b64decode(re.sub(r"[\r\n]", "", str(value)), validate=True).decode("utf-8", "backslashreplace")
     except (binascii.Error, ValueError):
         return str(value)

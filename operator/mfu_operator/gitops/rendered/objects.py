@@ -65,7 +65,7 @@ def doubled(found: Iterable[Thing]) -> tuple[str, ...]:
     twice: dict[str, None] = {}
     for thing in found:
         other = seen.setdefault(str(thing), thing)
-        if other is not thing and other.body != thing.body:
+        if other.body != thing.body:
             twice[str(thing)] = None
     return tuple(twice)
 

@@ -21,7 +21,7 @@ def item_names(items: list[object]) -> list[str]:
     """What tells the items of a list apart: the first of name, key, mountPath, … that all have and none shares."""
     for field in _NAMES:
         names = [str(each[field]) for each in items if isinstance(each, dict) and each.get(field) is not None]
-        if items and len(names) == len(items) == len(set(names)):
+        if len(names) == len(items) == len(set(names)):
             return names
     return [str(index) for index in range(len(items))]
 

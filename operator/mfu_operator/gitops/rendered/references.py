@@ -86,7 +86,7 @@ def _walk(value: Any, found: References) -> None:
         elif key == "runtimeRef" and isinstance(inner, Mapping):
             for kind in ("ClusterTrainingRuntime", "TrainingRuntime"):
                 found.named[kind, str(inner.get("name"))] = None
-        elif key != "volumes" or "containers" not in value:
+        else:
             _walk(inner, found)
 
 
@@ -100,7 +100,6 @@ def _volumes(pod: Mapping[str, Any], found: References) -> None:
                 inner = source.get(key)
                 if isinstance(inner, Mapping):
                     found.use(kind, inner.get(name) or inner.get("name"), _items(inner, mounted))
-        _walk({key: inner for key, inner in volume.items() if key not in (*_VOLUMES, "projected")}, found)
 
 
 def _sources(volume: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -51,7 +51,7 @@ class _Reader:
         text = self._text
         while self._at < len(text):
             char = text[self._at]
-            if char == "(" and self._open is None and self._in_word and _LIST.match("".join(self._word)):
+            if char == "(" and self._open is None and _LIST.match("".join(self._word)):
                 self._begin_list()
             elif char == ")" and self._open is not None:
                 self._end_list()

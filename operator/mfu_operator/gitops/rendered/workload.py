@@ -112,7 +112,7 @@ def delivered(workload: Thing, things: Sequence[Thing], secret_key: bytes, name:
     acting = [thing for thing in near if thing.origin in ("", workload.origin)]
     leaves = Leaves(secret_key)
     named = f"{workload.kind}/{name or workload.name}"
-    told = {named: f"{workload.kind}/{workload.namespace}/{workload.name}" if workload.namespace else str(workload)}
+    told = {named: str(workload)}
     for key, value in workload.body.items():
         if key not in _NOT_SPEC:
             leaves.plain(named, value, key)
@@ -133,7 +133,7 @@ def delivered(workload: Thing, things: Sequence[Thing], secret_key: bytes, name:
             continue
         objects.append(_named_as(used, told))
         unseen = {each for each in hidden.get((kind, name), ()) if not found.reads(kind, name, each)}
-        body = _seen(used.body, unseen) if unseen else used.body
+        body = _seen(used.body, unseen)
         (leaves.config_map if kind == "ConfigMap" else leaves.secret)(objects[-1], body, entries)
         if (kind, name) in prefixes and (kind, name) not in found.beside:
             leaves.rename(objects[-1], prefixes[kind, name])
@@ -141,9 +141,10 @@ def delivered(workload: Thing, things: Sequence[Thing], secret_key: bytes, name:
 
 
 def _seen(body: Mapping[str, Any], unseen: Collection[str]) -> Mapping[str, Any]:
-    return {part: {key: inner for key, inner in value.items() if key not in unseen}
-            if part in ("data", "stringData") and isinstance(value, Mapping) else value
-            for part, value in body.items()}  # fmt: skip
+    return {
+        part: {key: inner for key, inner in value.items() if key not in unseen} if isinstance(value, Mapping) else value
+        for part, value in body.items()
+    }
 
 
 def _named_as(thing: Thing, told: dict[str, str]) -> str:

@@ -83,6 +83,8 @@ def test_other_values_are_told_without_the_secrets_in_them(value: Any, told: Any
         ("aHVudGVyMg", "aHVudGVyMg"),
         ("/w==", "\\xff"),
         (7, "7"),
+        ("aHVu\r\ndGVyMg==\n", "hunter2"),
+        ("aHVu dGVyMg==", "aHVu dGVyMg=="),
     ],
 )
 def test_an_entry_of_a_secret_is_its_content(entry: Any, content: str) -> None:

@@ -22,6 +22,7 @@ from mfu_operator.gitops.rendered.shell import MAX_LIST, read
         ("A=(a b) run $A", [["run", "a", "b"]]),
         ("A=()\nrun $A end", [["run", "end"]]),
         ("A=(a b", [["a", "b"]]),
+        ("A=(b=(c)\nrun $A", [["run", "b=", "c"]]),
         ("X=1 A=(a", [["X=1", "a"]]),
         ("run (a) b", [["run"], ["a"], ["b"]]),
         ("run A =(a)", [["run", "A", "="], ["a"]]),

@@ -37,6 +37,10 @@ def constants(text: str) -> dict[str, Any]:
         ("a = 1\na = 2\na = 3", {"a": 1, "a#1": 2, "a#2": 3}),
         ("a = 1\nb = 2", {"a": 1, "b": 2}),
         ("print(1)", {}),
+        ("a = f(1)", {}),
+        ("a: int = f(1)", {}),
+        ("a: int", {}),
+        ("", {}),
     ],
 )
 def test_a_constant_is_known_by_what_it_is_called(text: str, found: dict[str, Any]) -> None:
@@ -54,6 +58,7 @@ def test_a_constant_is_known_by_what_it_is_called(text: str, found: dict[str, An
         ("f(1)\ng(1)", "f(1)\ng(2)", False),
         ("a = 1", "b = 1", False),
         ("lambda: 1", "lambda: 2", False),
+        ("x.y\n", "z.y\n", False),
         ("parser.add_argument('--n', default=4)", "parser.add_argument('--n', default=8)", True),
         ("parser.add_argument('--n', default=4)", "parser.add_argument('--m', default=4)", False),
     ],

@@ -34,6 +34,9 @@ ITEMS = [{"key": "a", "path": "x/a.yaml"}, {"key": "b", "path": "b.yaml"}, "odd"
         ({"x": {"configMapKeyRef": {"key": "a"}}}, {}),
         ({"x": {"configMapKeyRef": {"name": "", "key": "a"}}}, {}),
         ({"x": {"configMapKeyRef": "c"}}, {}),
+        ({"x": {"configMapKeyRef": {"name": 7, "key": "a"}}}, {}),
+        ({"containers": ["odd", {"volumeMounts": [{"name": "v", "subPath": "a"}]}], "volumes": [config()]},
+         {CONFIG: ONLY_A}),
         (pod([config()]), {CONFIG: ALL}),
         (pod([{"name": "v", "secret": {"secretName": "s"}}]), {SECRET: ALL}),
         (pod([{"name": "v", "secret": {"name": "s"}}]), {SECRET: ALL}),
@@ -80,6 +83,8 @@ def test_what_is_read_into_all_variables_is_not_read_by_another_way() -> None:
     found = of(both)
     assert (found.maps, found.beside) == ({CONFIG: ALL, SECRET: ALL}, {})
     assert not found.reads("ConfigMap", "c", "a")
+    assert of({"configMapRef": {"name": "c"}, "secretRef": {"name": "s"}}).maps == found.maps
+    assert of({"configMapRef": {"name": 7}}).maps == {}
 
 
 def test_entries_of_several_uses_come_together() -> None:
