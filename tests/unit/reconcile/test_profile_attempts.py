@@ -230,10 +230,10 @@ def test_three_attempts_are_all_and_one_where_no_step_was_seen(of: ProfileFact, 
 
 
 def test_attempts_are_given_back_to_what_brought_no_account() -> None:
-    assert profiling.anew(None) is None
-    assert profiling.anew(worlds.PROFILED) == worlds.PROFILED
+    assert profiling.again(None) is None
+    assert profiling.again(worlds.PROFILED) == worlds.PROFILED
     second = replace(FAILED, attempt=2)
-    assert profiling.anew(second) == replace(second, earlier_attempts=2)
+    assert profiling.again(second) == replace(second, earlier_attempts=2)
     assert profiling.with_all_attempts(worlds.PROFILED) == replace(worlds.PROFILED, earlier_attempts=1)
 
 
