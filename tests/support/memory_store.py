@@ -77,7 +77,7 @@ class MemoryStore(Store):
         named = self.tagged.get(revision) or self.heads.get(self.checked_out or "" if revision == "HEAD" else revision)
         found = [sha for sha in self._steps if len(revision) >= 4 and sha.startswith(revision)]
         if named is None and len(found) != 1:
-            raise Unreadable("RevisionUnknown", f"{revision} names no commit of the repository")
+            raise Unreadable("RevisionUnknown", f"{revision} is not a commit of the repository")
         return named or found[0]
 
     def branches(self) -> Mapping[str, str]:

@@ -40,7 +40,7 @@ def test_a_status_that_could_be_read_is_as_it_was() -> None:
 def test_what_could_not_be_read_is_told_in_place_of_what_was_before() -> None:
     before = replace(SETTLED, conditions=(OLD_ASIDE, READY))
     found = salvaged(worlds.IDENTITY, Salvaged(before, {}, ("incident", "history")), NOW_S, BOOKS)
-    message = "set aside, to be obtained anew: incident; history"
+    message = "set aside, to be obtained again: incident; history"
     now = Condition(
         "StatusUnreadable", "True", "StatusUnreadable",
         f"{message} (https://runbooks.example/reasons.md#statusunreadable)", HERE, NOW_S,

@@ -323,5 +323,5 @@ def test_a_comment_is_noted_once_it_stands_or_is_refused() -> None:
     assert conclude(here, effect, Noted()).events == ()
     refused = conclude(here, effect, Noted("comments are off"))
     assert refused.status.history == (past,)
-    said = f"the forge takes no comment on {PULL.url}: comments are off"
+    said = f"the forge refused a comment on {PULL.url}: comments are off"
     assert refused.events == (Event("Warning", "NoteRefused", said, f"{PULL.url} abc"),)

@@ -169,10 +169,10 @@ def test_a_configuration_is_of_the_workload_what_makes_it_comparable_and_its_lev
         (replace(RECORDS, record=RecordPlan(1800.0, 300.0, generation=2)), "3281043f2674"),
         (selected("a"), "9e536ecc6c4b"),
     ],
-    ids=["declared", "recorded", "recorded anew", "followed by labels"],
+    ids=["declared", "recorded", "recorded again", "followed by labels"],
 )
 def test_a_configuration_that_an_earlier_release_stored_is_no_other_one(of: BaselineSpec, stored: str) -> None:
-    """An upgrade that digests it in another way would record every profile of the fleet anew."""
+    """An upgrade that digests it in another way would record every profile of the fleet again."""
     assert configuration(of) == stored
 
 

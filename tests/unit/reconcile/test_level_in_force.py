@@ -138,7 +138,7 @@ def test_another_generation_says_why_the_level_is_not_held_any_more() -> None:
     _, (event,) = renewed(HELD, ANEW, NOW_S)
     because = "spec.baseline.record.generation is 2 now"
     assert event == Event(
-        "Normal", "BaselineReplaced", f"MFU 0.4600 is not held any more: {because}; the level is recorded anew"
+        "Normal", "BaselineReplaced", f"MFU 0.4600 is not held any more: {because}; the level is recorded again"
     )
     reasoned = replace(ANEW, record=replace(AGAIN, reason="NCCL 2.27 stays"))
     after, (event, closed) = renewed(replace(ailing(incident()), baseline=RECORDED), reasoned, NOW_S)
@@ -238,7 +238,7 @@ def test_a_level_of_another_comparable_is_compared_with_nothing() -> None:
         verdict=Verdict.NOT_COMPARABLE,
         reason="BaselineOutdated",
         message="the level was recorded under another spec.comparable: gpuCount 16, was 8; raise "
-        "spec.baseline.record.generation to record anew (`kubectl mfu rerecord`), or undo the change",
+        "spec.baseline.record.generation to record again (`kubectl mfu rerecord`), or undo the change",
     )
 
 

@@ -69,7 +69,7 @@ STOPPED = incident(ended_at=ONSET_S + 60, closed=("WorkloadEnded", ""), stopped_
 OLD_POD, RESTARTED = workload(ONSET_S), workload(ONSET_S + 31)
 DISMISSED: list[tuple[str, Incident, Any, bool]] = [
     ("closed by a person", CLOSED, OLD_POD, True),
-    ("closed by a person, run anew since", CLOSED, RESTARTED, True),
+    ("closed by a person, run again since", CLOSED, RESTARTED, True),
     ("closed by a person, and stopped", replace(CLOSED, stopped_at=ONSET_S + 30), RESTARTED, True),
     ("closed by a person, ended before it", replace(CLOSED, ended_at=ONSET_S - 1), OLD_POD, False),
     ("closed by a person in that second", replace(CLOSED, ended_at=ONSET_S), OLD_POD, True),

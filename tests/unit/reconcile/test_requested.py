@@ -102,14 +102,14 @@ def test_a_snooze_that_names_no_time_is_told_and_nothing_changes() -> None:
 def test_a_reset_keeps_what_happened_and_nothing_else() -> None:
     past = incident(id="past")
     before = ailing(ASKED, history=(past,), refused=(Refusal("a", "", "", NOW_S),), snooze=SNOOZED.snooze)
-    status, events = done(before, (RESET_ANNOTATION, "anew"))
+    status, events = done(before, (RESET_ANNOTATION, "again"))
     closed = status.history[0]
     assert status == Status(incidents=1, history=(closed, past))
     assert closed.closed == ("BaselineReset", f"the baseline was reset{LEFT}")
     assert closed.ended_at == NOW_S
-    told = "a person reset the baseline: level, profile and known good are obtained anew"
+    told = "a person reset the baseline: level, profile and known good are obtained again"
     assert events == (Event("Normal", "BaselineReset", told),)
-    assert done(replace(SETTLED, incidents=3), (RESET_ANNOTATION, "anew"))[0] == Status(incidents=3)
+    assert done(replace(SETTLED, incidents=3), (RESET_ANNOTATION, "again"))[0] == Status(incidents=3)
 
 
 def test_what_was_noted_is_not_done_again_and_what_is_gone_is_forgotten() -> None:
@@ -129,7 +129,7 @@ def test_a_request_after_one_that_was_noted_is_done() -> None:
 
 def test_several_requests_are_done_in_turn_and_each_is_told() -> None:
     asked: list[Any] = [
-        (RESET_ANNOTATION, "anew"), (SNOOZE_ANNOTATION, snooze_value(NOW_S + 60, "wait")), ("unknown", "x"),
+        (RESET_ANNOTATION, "again"), (SNOOZE_ANNOTATION, snooze_value(NOW_S + 60, "wait")), ("unknown", "x"),
     ]  # fmt: skip
     status, events = done(ailing(ASKED), *asked)
     assert [each.reason for each in events] == ["BaselineReset", "Snoozed"]
@@ -138,5 +138,5 @@ def test_several_requests_are_done_in_turn_and_each_is_told() -> None:
     assert [each.reason for each in approved] == ["Approved", "Rejected"]
     closed = done(ailing(ASKED), (SNOOZE_ANNOTATION, snooze_value(NOW_S + 60, "wait")), (CLOSE_ANNOTATION, "done"))[1]
     assert [each.reason for each in closed] == ["Snoozed", "ClosedByPerson"]
-    reset = done(ailing(ASKED), (SNOOZE_ANNOTATION, snooze_value(NOW_S + 60, "wait")), (RESET_ANNOTATION, "anew"))[1]
+    reset = done(ailing(ASKED), (SNOOZE_ANNOTATION, snooze_value(NOW_S + 60, "wait")), (RESET_ANNOTATION, "again"))[1]
     assert [each.reason for each in reset] == ["Snoozed", "BaselineReset"]

@@ -78,7 +78,7 @@ def test_the_first_is_blamed_where_it_stands_clearly_above_the_second(
         assert told.chosen is told.suspects[1]
     else:
         assert told.chosen is None
-        assert told.because.startswith("2 commits can have brought about DataLoaderWorkers")
+        assert told.because.startswith("2 commits can have caused DataLoaderWorkers")
         assert told.because.endswith("None stands out, and none is blamed.")
 
 
@@ -86,7 +86,7 @@ def test_all_that_can_have_done_it_are_named_the_rivals_first() -> None:
     told = blame(window(step("a", TEXT), step("b", VAGUE), step("c", FAMILY), step("d", ZORP)))
     assert told.chosen is None
     assert told.because == (
-        "3 commits can have brought about DataLoaderWorkers by what they changed of Job/gpt: ccccccc (commit c), "
+        "3 commits can have caused DataLoaderWorkers by what they changed of Job/gpt: ccccccc (commit c), "
         "bbbbbbb (commit b), aaaaaaa (commit a). None stands out, and none is blamed."
     )
 
@@ -97,12 +97,12 @@ def test_without_a_diagnosis_the_loss_is_spoken_of() -> None:
     assert told.chosen is told.suspects[1]
     assert blame(window(step("a", VAGUE)), None).chosen is not None
     rivals = blame(window(step("a", FULL), step("b", replace(FULL, key="again"))), None)
-    assert "2 commits can have brought about the loss by what" in rivals.because
+    assert "2 commits can have caused the loss by what" in rivals.because
 
 
 def test_what_is_just_plausible_is_a_rival_too() -> None:
     told = blame(window(step("a", VAGUE), step("b", changed("image", "gpt:v1", "gpt:v2"))), None)
-    assert told.because.startswith("2 commits can have brought about the loss")
+    assert told.because.startswith("2 commits can have caused the loss")
 
 
 @pytest.mark.parametrize("side", ["good", "bad"])
@@ -140,7 +140,7 @@ def test_a_cause_that_no_commit_makes_blames_none(cause: str, because: str) -> N
 def test_an_image_that_was_rebuilt_alone_is_no_commits_matter(cause: str | None, steps: tuple[Step, ...]) -> None:
     told = blame(replace(window(*steps), moved=(MOVED,)), cause)
     assert told.because == (
-        f"No commit is blamed: {MOVED_TOLD}, and no commit of the window can have brought about {cause or 'the loss'}."
+        f"No commit is blamed: {MOVED_TOLD}, and no commit of the window can have caused {cause or 'the loss'}."
     )
     assert (told.chosen, told.rebuilt) == (None, (MOVED,))
 
@@ -163,7 +163,7 @@ def test_beside_a_rebuilt_image_only_a_commit_that_is_clearly_worse_is_blamed(fo
         assert told.because.endswith(f"costs time. Besides, {MOVED_TOLD}.")
     else:
         assert told.because == (
-            f"aaaaaaa (commit a) can have brought about DataLoaderWorkers, and so can what is no commit: {MOVED_TOLD}."
+            f"aaaaaaa (commit a) can have caused DataLoaderWorkers, and so can what is no commit: {MOVED_TOLD}."
         )
 
 
@@ -173,7 +173,7 @@ def test_an_image_is_not_the_only_thing_left_where_something_else_differs_or_a_c
     two = replace(window(step("a", ASIDE), step("b", ZORP)), moved=(MOVED,))
     assert (blame(two).chosen, blame(two).rebuilt) == (None, ())
     vague = blame(replace(window(step("a", VAGUE)), moved=(MOVED,)), None)
-    assert vague.because.startswith("aaaaaaa (commit a) can have brought about the loss, and so can")
+    assert vague.because.startswith("aaaaaaa (commit a) can have caused the loss, and so can")
     assert vague.rebuilt == ()
 
 
@@ -276,8 +276,8 @@ def test_where_only_commits_that_were_not_compared_are_left_they_are_named() -> 
 def test_where_no_commit_is_plausible_the_most_suspicious_change_is_told(others: tuple[Step, ...]) -> None:
     seen = window(step("a", ZORP), step("b", TEXT), *others)
     assert blame(seen).because == (
-        "No commit is known to be able to bring about DataLoaderWorkers: bbbbbbb (commit b) changes Job/gpt most "
-        f"suspiciously ({TEXT}: a text that is not read by meaning: what it does to the step is not to be told). No "
+        "No commit is known to cause DataLoaderWorkers: bbbbbbb (commit b) changes Job/gpt most "
+        f"suspiciously ({TEXT}: a text that is not read by meaning: its effect on the step is unknown). No "
         "commit is blamed."
     )
 

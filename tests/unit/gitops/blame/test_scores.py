@@ -14,29 +14,29 @@ from tests.support.small_table import Key
     ("cause", "key", "score", "why"),
     [
         ("Loader", Key("workers", 8, 0), 1.0, "a key of Loader, in the direction that costs time"),
-        ("Loader", Key("prefetch", 8, 0), 0.65, "can bring about Loader, although it is not its own key"),
+        ("Loader", Key("prefetch", 8, 0), 0.65, "can cause Loader, although it is not its own key"),
         ("Loader", Key("workers", "a", "b"), 0.6, "a key of Loader"),
         ("Loader", Key("workers", 0, 8), 0.1, "a key of Loader, but in the direction that saves time"),
         ("Loader", Key("cache", 1, 0), 0.62, "costs time as Store, which shows as the same bottleneck"),
         ("Loader", Key("cache", 0, 1), 0.1, "a key of Store, in the direction that saves time"),
         ("Loader", Key("path", "a", "b"), 0.3, "a key of Store, not of Loader"),
         ("Loader", Key("dtype", "bf16", "fp32"), 0.3, "a key of Kernel, not of Loader"),
-        ("Loader", Key("the_far_zug", 1, 2), 0.25, "a key that is not known to bring about Loader"),
-        ("Loader", Key("unheard_of", 1, 2), 0.25, "a key that is not known to bring about Loader"),
+        ("Loader", Key("the_far_zug", 1, 2), 0.25, "a key that is not known to cause Loader"),
+        ("Loader", Key("unheard_of", 1, 2), 0.25, "a key that is not known to cause Loader"),
         ("Loader", Key("seed", 1, 2), 0.0, "no training step sees it"),
         ("Loader", Key("lr", 1, 2), 0.0, "it changes what is learned, and not how long a step takes"),
-        ("Loader", Key("image", "a", "b"), 0.6, "a new image can bring about Loader"),
-        ("Store", Key("image", "a", "b"), 0.3, "an image rarely brings about Store"),
-        ("Input", Key("image", "a", "b"), 0.6, "a new image can bring about Input"),
-        ("Comms", Key("image", "a", "b"), 0.3, "an image rarely brings about Comms"),
-        (None, Key("image", "a", "b"), 0.6, "a new image can bring about a loss"),
+        ("Loader", Key("image", "a", "b"), 0.6, "a new image can cause Loader"),
+        ("Store", Key("image", "a", "b"), 0.3, "an image rarely causes Store"),
+        ("Input", Key("image", "a", "b"), 0.6, "a new image can cause Input"),
+        ("Comms", Key("image", "a", "b"), 0.3, "an image rarely causes Comms"),
+        (None, Key("image", "a", "b"), 0.6, "a new image can cause a loss"),
         ("Input", Key("workers", 8, 0), 1.0, "a key of Loader, in the direction that costs time"),
         ("Input", Key("cache", 1, 0), 1.0, "a key of Store, in the direction that costs time"),
         (None, Key("workers", 8, 0), 0.8, "costs time as Loader"),
         (None, Key("both", 8, 0), 0.8, "costs time as Store"),
         (None, Key("path", "a", "b"), 0.5, "a key of Store"),
         (None, Key("workers", 0, 8), 0.1, "a key of Loader, in the direction that saves time"),
-        (None, Key("unheard_of", 1, 2), 0.25, "a key that is not known to bring about a loss"),
+        (None, Key("unheard_of", 1, 2), 0.25, "a key that is not known to cause a loss"),
         ("Store", Key("shared", 1, 2), 0.3, "a key of Kernel, not of Store"),
     ],
 )  # fmt: skip
@@ -52,7 +52,7 @@ def test_a_change_is_as_suspicious_as_the_table_says(
     [
         ("both", 8, 0, "a key of Store, in the direction that costs time"),
         ("both", 0, 8, "a key of Loader, in the direction that costs time"),
-        ("mixed", 8, 0, "can bring about Store, although it is not its own key"),
+        ("mixed", 8, 0, "can cause Store, although it is not its own key"),
         ("mixed", 0, 8, "a key of Loader"),
         ("other", 0, 8, "a key of Store"),
         ("other", 8, 0, "a key of Loader, in the direction that costs time"),
@@ -103,7 +103,7 @@ def test_a_text_is_plausible_where_a_word_that_changed_in_it_is_a_key_of_the_cau
     monkeypatch: pytest.MonkeyPatch, before: str | None, after: str | None, cause: str, word: str | None
 ) -> None:
     small_table.use(monkeypatch)
-    unread = (UNREAD, "a text that is not read by meaning: what it does to the step is not to be told")
+    unread = (UNREAD, "a text that is not read by meaning: its effect on the step is unknown")
     named = (0.6, f"a text that is not read by meaning; what changed in it names {word}, a key of {cause}")
     assert scores.of_text(before, after, cause) == (unread if word is None else named)
 

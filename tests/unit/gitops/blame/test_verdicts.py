@@ -81,8 +81,8 @@ def test_a_suspect_tells_its_changes_the_worst_first_and_is_guilty_of_the_plausi
     assert (judged.verdict, judged.score, judged.guilty) == (Verdict.SUSPECTED, 1.0, (FEWER, aside))
     assert judged.because == (
         f"{FEWER}: {FULL}",
-        f"{aside}: can bring about DataLoaderWorkers, although it is not its own key",
-        f"{UNKNOWN_KEY}: a key that is not known to bring about DataLoaderWorkers",
+        f"{aside}: can cause DataLoaderWorkers, although it is not its own key",
+        f"{UNKNOWN_KEY}: a key that is not known to cause DataLoaderWorkers",
     )
     assert set(judged.rows) == {told(each) for each in (FEWER, UNKNOWN_KEY, aside)}
 

@@ -239,7 +239,7 @@ def test_in_what_it_is_slower_is_not_said_where_its_idle_time_is_unknown() -> No
     unknown = account_of(compute=60 * MS, communication=30 * MS, idleUnknown=10 * MS)
     found = by_accounts(spending(60, 40), unknown)
     assert (found.slowest, found.slow_in) == (10, None)
-    assert found.evidence.endswith("in what it is slower cannot be told")
+    assert found.evidence.endswith("what it is slower in is unknown")
 
 
 def test_a_rank_without_a_sure_collective_is_not_compared_by_accounts() -> None:

@@ -96,7 +96,7 @@ def test_what_explains_no_quarter_of_a_wait_or_is_of_no_step_is_not_what_a_rank_
 ) -> None:
     found = compared([EVEN, slower], [EARLY, LATE])
     assert (found.slowest, found.slow_in) == (20, where)
-    assert ("in what it is slower cannot be told" in found.evidence) is (where is None)
+    assert ("what it is slower in is unknown" in found.evidence) is (where is None)
 
 
 @pytest.mark.parametrize(
