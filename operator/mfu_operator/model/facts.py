@@ -82,7 +82,9 @@ INPUT_PEAK_SHARE = INPUT.number("inputPeakShare", Unit.SHARE, "of all input time
 INPUT_PERIOD = INPUT.number("inputPeriod", Unit.COUNT, "every how many steps a long wait comes, where it comes evenly")
 LOADER = INPUT.word("loader", '"inline": the training thread loads; "workers": others do')
 WORKER_STARTS = INPUT.calls(
-    "workerStarts", "starts of the loader's workers: forks of the training thread, or the loader's own frames of it"
+    "workerStarts",
+    "starts of the loader's workers: forks of the training thread, the loader's own frames of it, or the seed that it "
+    "draws before",
 )
 LOADER_THREADS = INPUT.number("loaderThreads", Unit.COUNT, "other threads that load")
 LOAD_NETWORK_NS = INPUT.ns("loadNetworkNs", "the loader's threads waiting for the store")

@@ -22,9 +22,7 @@ def step(machine: Machine, loader: Loader, number: int) -> Collectives:
     """From the loader to the loss."""
     setup = machine.setup
     machine.thread = MAIN
-    start = machine.now
-    loader.batch(number)
-    machine.call("next batch", start, "range")
+    machine.call("next batch", loader.batch(number), "range")
     machine.copy("h2d", int(setup.program.batch_bytes * setup.batch_factor * setup.larger), pinned=setup.pinned)
     if setup.compile_ms and number % setup.compile_every == 0:
         start = machine.now

@@ -136,7 +136,7 @@ def test_an_event_of_the_input_counts_though_a_loop_that_runs_ahead_makes_its_ot
     waited = running_ahead(tmp_path / "waited", [0.1] * 7 + [300.0] + [0.1] * 6)
     found = analyze([waited], [steady]).diagnosis
     assert (found.bottleneck, found.cause) == ("InputStarved", None)
-    assert any("one long wait may be one slow batch" in one for one in found.evidence)
+    assert any("no start of workers was seen: it may be one slow batch" in one for one in found.evidence)
 
 
 def test_a_host_that_communicates_while_the_device_idles_is_communication() -> None:

@@ -34,3 +34,11 @@ def test_a_store_that_is_slow_for_every_rank_makes_none_a_straggler_beyond_doubt
     healthy = replace(HEALTHY, steps=13, read_ms=2.0, transform_ms=12.0)
     found = compared(healthy, replace(healthy, seed=101, read_ms=16.0), "kineto", tmp_path).diagnosis
     assert found.bottleneck == Bottleneck.INPUT_STARVED or found.confidence <= MOST_WITHOUT
+
+
+def test_ranks_that_several_of_them_keep_waiting_for_input_have_no_straggler(tmp_path: Path) -> None:
+    healthy = replace(HEALTHY, ranks=4, seed=2, steps=13, read_ms=3.4, transform_ms=8.0)
+    found = compared(healthy, replace(healthy, seed=102, transform_ms=22.0), "kineto", tmp_path)
+    assert found.ranks is not None
+    assert found.ranks.evidence.endswith("; the ranks take turns in being late")
+    assert (found.diagnosis.bottleneck, found.diagnosis.cause) == (Bottleneck.INPUT_STARVED, None)

@@ -42,6 +42,10 @@ FOR_ONE = 0.5
 """Of all waiting: where less of it is for the slowest rank, and that rank's own parts do not exceed the others' by as
 much of what it is waited for, the ranks are late in turns."""
 
+ALSO_WAITS = 0.25
+"""Of what the slowest rank waits for its input beyond the fastest: another that waits for as much starves as well, and
+it is no accident of the one."""
+
 SAME_LOADING = 0.1
 """Of what its loader's threads load: one that loads no longer than the others' is as fast as they are."""
 
@@ -141,8 +145,17 @@ def _as_slow(accounts: Sequence[StepAccount], slowest: int, where: str, extra_ns
         return _exceeds(busy, slowest) < EXPLAINS * extra_ns
     if where == "input":
         loading = [_loading_ns(one) for one in accounts]
+        if None in loading:
+            return _others_starve(accounts, slowest)
         return _exceeds(loading, slowest) < SAME_LOADING * (loading[slowest] or 0.0)
     return False
+
+
+def _others_starve(accounts: Sequence[StepAccount], slowest: int) -> bool:
+    """Whether a second rank waits for its input, beyond what all of them do."""
+    waits = [one.parts_ns.get("idleInput", 0.0) for one in accounts]
+    beyond = sorted(wait - min(waits) for rank, wait in enumerate(waits) if rank != slowest)
+    return beyond[-1] >= ALSO_WAITS * (waits[slowest] - min(waits))
 
 
 def _exceeds(values: Sequence[float | None], one: int) -> float:

@@ -12,7 +12,7 @@ from mfu_operator.model.account import StepAccount
 from mfu_operator.model.diagnosis import Bottleneck, Diagnosis
 from mfu_operator.model.fact import Number
 from mfu_operator.trace.diagnosis.case import Case
-from mfu_operator.trace.diagnosis.causes.inputs import in_one_step
+from mfu_operator.trace.diagnosis.causes.inputs import in_one_step, peak_sentence
 
 MOST_WITHOUT = 0.5
 """The confidence of what rests on something that was not recorded."""
@@ -95,7 +95,7 @@ def _workers(case: Case) -> str | None:
 def _starts(case: Case) -> str | None:
     if case.more(facts.WORKER_STARTS) > 0:
         return None
-    return "no start of workers was seen: one long wait may be one slow batch, or the first of several"
+    return f"{peak_sentence(case)}, and no start of workers was seen: it may be one slow batch, or the first of several"
 
 
 def _other_loaders(case: Case) -> str | None:
@@ -154,8 +154,8 @@ ONLY_OTHERS_RULE_OUT = ("SlowLink", "HostCollectives")
 """Causes that the waiting for a rank that was not recorded looks like."""
 
 
-ONLY_WORKERS_TELL = ("WorkerRestart", "PrefetchBursts")
-"""Causes that any loader with a slow batch, or too slow throughout, looks like: its workers deliver together."""
+ONLY_WORKERS_TELL = ("PrefetchBursts",)
+"""Causes that any loader which is too slow throughout looks like: its workers deliver together."""
 
 MORE_STEPS = (
     "record at least three times as many steps as the loader has workers, with nsys --trace=cuda,nvtx,osrt "
@@ -171,7 +171,8 @@ def bounded(found: Diagnosis, case: Case) -> Diagnosis:
         needs = (RECORDED,)
     else:
         needs = NEEDS.get(found.cause or "", ())
-    if found.bottleneck is Bottleneck.INPUT_STARVED and in_one_step(case):
+    event = found.bottleneck is Bottleneck.INPUT_STARVED and in_one_step(case)
+    if event:
         needs = (*needs, STARTS)
     missing = tuple(said for need in dict.fromkeys(needs) if (said := need.missing(case)) is not None)
     if not missing:
@@ -184,7 +185,8 @@ def bounded(found: Diagnosis, case: Case) -> Diagnosis:
     )
     if found.cause in ONLY_OTHERS_RULE_OUT and missing_ranks(case.now) is not None:
         return replace(doubted, cause=None, advice=(RECORD_ALL,))
-    return replace(doubted, cause=None, advice=(MORE_STEPS,)) if found.cause in ONLY_WORKERS_TELL else doubted
+    untold = found.cause in ONLY_WORKERS_TELL or (event and found.cause is None)
+    return replace(doubted, cause=None, advice=(MORE_STEPS,)) if untold else doubted
 
 
 def _advice(found: Diagnosis) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from mfu_operator.model.trace import Trace
 from mfu_operator.trace.columns.limits import MOST_EVENTS
 from mfu_operator.trace.read import foreign
 from mfu_operator.trace.read.communication import recognised
+from mfu_operator.trace.read.loader import with_starts
 
 SQLITE_MAGIC = b"SQLite format 3\x00"
 KINETO_MARKS = (
@@ -130,11 +131,11 @@ def read(file: TraceFile, most_events: int = MOST_EVENTS) -> Trace:
     if head.startswith(SQLITE_MAGIC):
         from mfu_operator.trace.read.nsys.reader import read_nsys  # a reader costs more to import than a small trace
 
-        return recognised(read_nsys(path, shown, most_events))
+        return with_starts(recognised(read_nsys(path, shown, most_events)))
     if foreign.file_of(_unpacked(head)) is None and _may_be_kineto(head):
         from mfu_operator.trace.read.kineto.reader import read_kineto
 
-        return recognised(read_kineto(path, most_events))
+        return with_starts(recognised(read_kineto(path, most_events)))
     if is_report(path):
         raise Unreadable("NeedsExport", f"{path}: export it first: nsys export --type=sqlite {path.name}")
     said = "empty; copy or record it again" if not head else foreign.file_of(_unpacked(head))

@@ -111,12 +111,14 @@ def _by_number_of_workers(case: Case) -> bool:
 
 
 def _restart(case: Case) -> Evidence:
-    if not in_one_step(case):
+    if not in_one_step(case) or case.more(facts.WORKER_STARTS) <= 0:
         return ()
-    said = f"one step of {case.now.count} holds {case.fact(facts.INPUT_PEAK_SHARE):.0%} of the input wait"
-    if case.more(facts.WORKER_STARTS) > 0:
-        return (said, case.change("starts of workers per step", facts.WORKER_STARTS))
-    return () if case.fact(facts.HOST_BLOCKED_NS) is not None else (said,)
+    return (peak_sentence(case), case.change("starts of workers per step", facts.WORKER_STARTS))
+
+
+def peak_sentence(case: Case) -> str:
+    """How much of the input wait the longest step holds."""
+    return f"one step of {case.now.count} holds {case.fact(facts.INPUT_PEAK_SHARE):.0%} of the input wait"
 
 
 def in_one_step(case: Case) -> bool:
@@ -190,8 +192,8 @@ CAUSES = (
     Cause(
         "WorkerRestart",
         Bottleneck.INPUT_STARVED,
-        needs="most of the input wait lies in one step of several",
-        contradicted_by="the wait is spread over the steps, or calls of the operating system show no start of a worker",
+        needs="most of the input wait lies in one step of several, and workers are started",
+        contradicted_by="the wait is spread over the steps, or no start of a worker was seen",
         evidence=_restart,
         advice=("keep workers alive between epochs (persistent_workers=True)", "make epochs longer"),
     ),
