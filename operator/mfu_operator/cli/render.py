@@ -140,7 +140,7 @@ def durations(device: DeviceRow) -> str:
     if len(shown) > MOST_STEPS:
         said += f" … and {len(shown) - MOST_STEPS} more"
     outside = "" if len(counted) == len(device.steps) else "; in brackets: not in the mean"
-    return f"steps, ms: {said}{outside}"
+    return f"{'recorded span' if answer.is_span(device) else 'steps'}, ms: {said}{outside}"
 
 
 def _account(
@@ -213,14 +213,13 @@ def _opportunities(console: Console, rows: Sequence[OpportunityRow]) -> None:
 def _span(console: Console, found: Answer) -> None:
     """What a recorded span holds that no loop does."""
     if found.startup is not msgspec.UNSET:
-        _wrapped(console, f"start-up, up to the first matrix kernel: {found.startup.ms:.1f} ms; the longest in it:")
+        _wrapped(console, f"{answer.beginning(found, found.startup)}; the longest in it:")
         for call in found.startup.calls:
             _line(console, f"  {call.ms:9.3f} ms  {call.name}")
-    if found.longest_gaps is not msgspec.UNSET and any(answer.is_span(one) for one in found.devices):
+    if gaps := answer.gaps_of_spans(found):
         console.print("longest times in which the device did nothing:", highlight=False)
-        for gap in found.longest_gaps:
-            since = (gap.at_ns - found.devices[gap.device].steps[0].start_ns) / 1e6
-            _line(console, f"  {gap.ms:9.3f} ms  from {since:.1f} ms on: {gap.call or 'nothing recorded says why'}")
+        for gap in gaps:
+            _line(console, f"  {gap.ms:9.3f} ms  {answer.since(found, gap)}: {gap.call or answer.NOTHING_SAID}")
 
 
 def _wrapped(console: Console, text: str) -> None:

@@ -205,9 +205,39 @@ def counted_devices(answer: Answer) -> tuple[DeviceRow, ...]:
     return tuple(device for device in answer.devices if facts.STRAY_DEVICE.name not in device.step.facts)
 
 
+MUCH_BEFORE = 0.1
+"""Of the recorded span: what lies before the first matrix kernel for longer is a start-up."""
+
+
 def is_span(device: DeviceRow) -> bool:
     """Whether no steps are known, so that the account is of the whole recorded span."""
     return device.step.facts.get(facts.WHOLE_STEPS.name) == 0
+
+
+def beginning(answer: Answer, startup: StartupRow) -> str:
+    """What lies before the first matrix kernel, and how long: a start-up, where it is a good part of the recording.
+
+    A recording of a loop under way begins in the middle of a step.
+    """
+    longest = max(device.step.mean_ns for device in counted_devices(answer)) / 1e6
+    if startup.ms > MUCH_BEFORE * longest:
+        return f"start-up: {startup.ms:.1f} ms up to the first matrix kernel"
+    return f"{startup.ms:.1f} ms before the first matrix kernel"
+
+
+NOTHING_SAID = "nothing recorded says why"
+"""Of a gap without a call."""
+
+
+def gaps_of_spans(answer: Answer) -> tuple[GapRow, ...]:
+    """The longest gaps, where a recorded span is told rather than steps."""
+    told = answer.longest_gaps is not msgspec.UNSET and any(is_span(one) for one in answer.devices)
+    return answer.longest_gaps if told and answer.longest_gaps is not msgspec.UNSET else ()
+
+
+def since(answer: Answer, gap: GapRow) -> str:
+    """When the gap begins, from the beginning of what was recorded of its device."""
+    return f"from {(gap.at_ns - answer.devices[gap.device].steps[0].start_ns) / 1e6:.1f} ms on"
 
 
 def of_what(device: DeviceRow) -> str:

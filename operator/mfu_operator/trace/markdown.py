@@ -6,16 +6,20 @@ import msgspec
 
 from mfu_operator.model.account import PARTS, KernelTotal
 from mfu_operator.trace.answer import (
+    NOTHING_SAID,
     Answer,
     DeviceRow,
     KernelDelta,
     before,
+    beginning,
     counted_devices,
+    gaps_of_spans,
     is_span,
     mean_parts,
     meant,
     of_what,
     remarks,
+    since,
 )
 
 LABELS: Mapping[str, str] = {
@@ -119,17 +123,14 @@ def _opportunities(found: Answer) -> tuple[str, ...]:
 
 def _span(found: Answer) -> tuple[str, ...]:
     """What a recorded span holds that no loop does."""
-    if found.startup is msgspec.UNSET:
-        return ()
-    calls = [f"- {one.ms:.2f} ms `{_cell(one.name)}`" for one in found.startup.calls]
-    gaps = () if found.longest_gaps is msgspec.UNSET else found.longest_gaps
-    idle = [f"- {one.ms:.2f} ms: `{_cell(one.call or 'nothing recorded says why')}`" for one in gaps]
-    return (
-        f"### Start-up: {found.startup.ms:.1f} ms up to the first matrix kernel",
-        "\n".join(calls),
-        "The longest times in which the device did nothing:" if idle else "",
-        "\n".join(idle),
-    )
+    sections: list[str] = []
+    if found.startup is not msgspec.UNSET:
+        calls = [f"- {one.ms:.2f} ms `{_cell(one.name)}`" for one in found.startup.calls]
+        sections += [f"### {beginning(found, found.startup).capitalize()}", "\n".join(calls)]
+    if gaps := gaps_of_spans(found):
+        idle = [f"- {one.ms:.2f} ms {since(found, one)}: `{_cell(one.call or NOTHING_SAID)}`" for one in gaps]
+        sections += ["The longest times in which the device did nothing:", "\n".join(idle)]
+    return tuple(sections)
 
 
 def grid_change(delta: KernelDelta) -> str:

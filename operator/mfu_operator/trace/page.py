@@ -7,15 +7,19 @@ import msgspec
 
 from mfu_operator.model.account import PARTS
 from mfu_operator.trace.answer import (
+    NOTHING_SAID,
     Answer,
     DeviceRow,
     before,
+    beginning,
     counted_devices,
+    gaps_of_spans,
     is_span,
     mean_parts,
     meant,
     of_what,
     remarks,
+    since,
 )
 from mfu_operator.trace.markdown import LABELS, grid_change
 
@@ -184,16 +188,14 @@ def _opportunities(found: Answer) -> tuple[str, ...]:
 
 def _span(found: Answer) -> tuple[str, ...]:
     """What a recorded span holds that no loop does."""
-    if found.startup is msgspec.UNSET:
-        return ()
-    calls = _list(f"{one.ms:.2f} ms {one.name}" for one in found.startup.calls)
-    gaps = () if found.longest_gaps is msgspec.UNSET else found.longest_gaps
-    idle = _list(f"{one.ms:.2f} ms: {one.call or 'nothing recorded says why'}" for one in gaps)
-    return (
-        f"<h2>Start-up: {found.startup.ms:.1f} ms up to the first matrix kernel</h2>",
-        calls,
-        f"<p>The longest times in which the device did nothing:</p>{idle}" if gaps else "",
-    )
+    sections: list[str] = []
+    if found.startup is not msgspec.UNSET:
+        calls = _list(f"{one.ms:.2f} ms {one.name}" for one in found.startup.calls)
+        sections += [f"<h2>{beginning(found, found.startup).capitalize()}</h2>", calls]
+    if gaps := gaps_of_spans(found):
+        idle = _list(f"{one.ms:.2f} ms {since(found, one)}: {one.call or NOTHING_SAID}" for one in gaps)
+        sections.append(f"<p>The longest times in which the device did nothing:</p>{idle}")
+    return tuple(sections)
 
 
 def _device(found: Answer, device: DeviceRow) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from mfu_operator.model.diagnosis import Bottleneck
 from mfu_operator.trace.analyze import analyze
-from mfu_operator.trace.answer import Answer
+from mfu_operator.trace.answer import Answer, Ranks
 from mfu_operator.trace.diagnosis.recorded import MOST_WITHOUT
 from tests.accuracy.events.programs import convolutions
 from tests.accuracy.events.score import record
@@ -39,6 +39,6 @@ def test_a_store_that_is_slow_for_every_rank_makes_none_a_straggler_beyond_doubt
 def test_ranks_that_several_of_them_keep_waiting_for_input_have_no_straggler(tmp_path: Path) -> None:
     healthy = replace(HEALTHY, ranks=4, seed=2, steps=13, read_ms=3.4, transform_ms=8.0)
     found = compared(healthy, replace(healthy, seed=102, transform_ms=22.0), "kineto", tmp_path)
-    assert found.ranks is not None
+    assert isinstance(found.ranks, Ranks)
     assert found.ranks.evidence.endswith("; the ranks take turns in being late")
     assert (found.diagnosis.bottleneck, found.diagnosis.cause) == (Bottleneck.INPUT_STARVED, None)

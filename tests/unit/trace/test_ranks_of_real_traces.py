@@ -150,3 +150,11 @@ def test_where_no_collective_matches_the_accounts_of_the_ranks_are_compared(tmp_
             event["name"] = f"ncclDevKernel_{kinds[rank_of(one)]}_Sum_f32_RING_LL(ncclDevComm*)"
     found = ranks_of(analyze([write(ranks, tmp_path / "ranks")]))
     assert (found.slowest, found.slow_in, found.compared) == (2, "host", "accounts")
+
+
+def test_a_slow_rank_that_costs_less_than_something_else_is_no_verdict_beyond_doubt() -> None:
+    """The ranks of the DLRM wait 5.9 ms in the mean for rank 7, and 7.6 ms for launches."""
+    found = analyze([TRACES / "param/dlrm8"]).diagnosis
+    assert (found.bottleneck, found.cause) == ("Straggler", None)
+    assert found.confidence <= 0.5
+    assert [said for said in found.advice if said.startswith("launch less often")]

@@ -6,6 +6,7 @@ from mfu_operator.cli import render
 from mfu_operator.trace import markdown
 from mfu_operator.trace.analyze import analyze
 from mfu_operator.trace.answer import Answer, GapRow, StartupRow
+from mfu_operator.trace.page import html_page
 from tests.support.synthetic.kineto_file import KinetoFile
 from tests.support.synthetic.loop import GEMM, POINTWISE
 
@@ -61,3 +62,29 @@ def test_a_start_up_has_no_cause_and_no_step(tmp_path: Path) -> None:
 def test_a_loop_with_steps_has_no_start_up() -> None:
     answer = analyze([Path("tests/data/traces/kineto/resnet50_workers4_a.json.gz")])
     assert not isinstance(answer.startup, StartupRow)
+
+
+def test_a_recording_that_begins_in_a_loop_has_no_start_up() -> None:
+    said = render.answer_text(analyze([Path("tests/data/traces/nsys/h100_2gpu_1s.sqlite")]))
+    assert "12.7 ms before the first matrix kernel" in said
+    assert "start-up" not in said
+
+
+def test_one_collective_alone_is_told_and_not_to_be_overlapped_with_what_is_not_there() -> None:
+    answer = analyze([Path("tests/data/traces/hta/large_integer.json.gz")])
+    assert answer.diagnosis.bottleneck is None
+    assert answer.opportunities == ()
+    said = render.answer_text(answer)
+    assert "exposed communication 0.05 ms of 0.05 ms of the recorded span" in " ".join(said.split())
+    assert "overlap them" not in said
+    assert "recorded span, ms: 0.1" in said
+    assert "steps, ms" not in said
+
+
+def test_a_span_without_a_matrix_kernel_has_its_longest_gaps_in_every_form(tmp_path: Path) -> None:
+    file = KinetoFile()
+    for at in (0, 100 * MS):
+        file.kernel(POINTWISE, at + MS, at + 2 * MS, file.call("cudaLaunchKernel", at, at + MS // 2))
+    answer = analyze([file.write(tmp_path / "t")])
+    for page in (render.answer_text(answer), markdown.answer_page(answer), html_page(answer)):
+        assert "from 1.0 ms on" in page

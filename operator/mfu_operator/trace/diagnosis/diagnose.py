@@ -6,6 +6,7 @@ operator never needs a trace.
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from mfu_operator.model import facts
 from mfu_operator.model.account import PARTS, StepAccount
@@ -147,8 +148,7 @@ def _absolute(now: StepAccount) -> Diagnosis:
         return _unknown(now, {}, f"{milliseconds(unknown)} of {milliseconds(now.mean_ns)} cannot be explained")
     groups |= _straggling(groups, now, None)
     if groups.get(Bottleneck.STRAGGLER, 0.0) > MUCH_SKEW * now.mean_ns:
-        share = groups[Bottleneck.STRAGGLER] / now.mean_ns
-        return _with_cause(Case(now, None), Bottleneck.STRAGGLER, _told(opportunities(now)), 0.5 + share, {})
+        return _straggler_alone(now, groups[Bottleneck.STRAGGLER] / now.mean_ns)
     groups.pop(Bottleneck.STRAGGLER, None)
     bottleneck = max(groups, key=lambda one: groups[one])
     if bottleneck is Bottleneck.HOST_BOUND and now.account_from == "nvtx":
@@ -157,6 +157,18 @@ def _absolute(now: StepAccount) -> Diagnosis:
             f"record the device: {abstain.RECORD}; on a machine without one, a range around each part of the step",
         )
     return _of_opportunities(now, groups, bottleneck)
+
+
+def _straggler_alone(now: StepAccount, share: float) -> Diagnosis:
+    """A slow rank without a baseline: no surer than its part of it and the largest other opportunity together."""
+    found = opportunities(now)
+    others = [one for one in _worth(found) if one.bottleneck is not Bottleneck.STRAGGLER]
+    waited = sum(one.ns for one in found if one.bottleneck is Bottleneck.STRAGGLER)
+    certainty = 0.5 + share
+    if others and waited:
+        certainty = min(certainty, waited / (waited + others[0].ns))
+    said = _with_cause(Case(now, None), Bottleneck.STRAGGLER, _told(found), certainty, {})
+    return replace(said, advice=(*said.advice, *(one.remedy for one in others)))
 
 
 def _of_opportunities(now: StepAccount, groups: Mapping[Bottleneck, float], largest: Bottleneck) -> Diagnosis:
@@ -169,7 +181,7 @@ def _of_opportunities(now: StepAccount, groups: Mapping[Bottleneck, float], larg
         return _first(now, worth, evidence)
     remedies = tuple(one.remedy for one in worth)
     if now.facts.number(facts.WHOLE_STEPS) == 0:
-        said = tuple(dict.fromkeys((*_began(now), *evidence, *_idle(now))))
+        said = tuple(dict.fromkeys((*_began(now), *evidence, *_exposed(now), *_idle(now))))
         return Diagnosis(None, None, 0.5, said, advice=(MARK_STEPS, *remedies))
     if largest is Bottleneck.KERNEL_BOUND and (not found or found[0].share <= LARGE):
         certainty = groups[largest] / now.mean_ns
@@ -196,6 +208,12 @@ def _idle(now: StepAccount) -> tuple[str, ...]:
         for part, word in IDLE.items()
         if now.parts_ns.get(part, 0.0) > LARGE * now.mean_ns
     )
+
+
+def _exposed(now: StepAccount) -> tuple[str, ...]:
+    """Communication in a window that is not a step: what it could overlap with is not known."""
+    large = now.parts_ns.get("communication", 0.0) > LARGE * now.mean_ns
+    return (_part_sentence(Bottleneck.COMMS_BOUND, now, None),) if large else ()
 
 
 def _first(now: StepAccount, found: Sequence[Opportunity], evidence: tuple[str, ...]) -> Diagnosis:

@@ -109,6 +109,8 @@ def _uneven(account: StepAccount) -> tuple[float, str]:
 
 def _communication(account: StepAccount) -> tuple[float, str]:
     exposed, total = _part(account, "communication"), account.communication_total_ns
+    if not _part(account, "compute"):
+        return 0.0, ""
     said = f"{milliseconds(exposed)} of {milliseconds(total)} of communication {whole(account)} are exposed"
     ranks = _fact(account, facts.WORLD_SIZE)
     if one_of_several(account):
@@ -209,7 +211,7 @@ GAINS: Sequence[_Gain] = (
         Bottleneck.COMMS_BOUND,
         _communication,
         "overlap them with the backward pass (bucket sizes, prefetch), or send less",
-        of_a_loop=False,
+        of_a_loop=True,
     ),
     _Gain(
         "TensorCoresUnused",
