@@ -125,13 +125,20 @@ def _permits(env: Mapping[str, str], name: str) -> Mapping[str, frozenset[Privil
         raise Stall("InvalidSetting", f"{name}: {error}; the privileges are {', '.join(Privilege)}") from None
 
 
+_OBSERVE_OF_OLD = ("Off", "false")
+"""What Observe was called, with and without quotes in a file of values."""
+
+
 def _modes(env: Mapping[str, str], name: str) -> Mapping[str, RemediationMode]:
     """namespace=mode, separated by commas. To open pull requests is the word of who may propose, in the baseline."""
     modes = _pairs(env, name)
     for namespace, mode in modes.items():
-        if mode not in (RemediationMode.OFF, RemediationMode.DRY_RUN):
-            raise Stall("InvalidSetting", f"{name}: {namespace}={mode}: write Off or DryRun")
-    return {namespace: RemediationMode(mode) for namespace, mode in modes.items()}
+        if mode not in (RemediationMode.OBSERVE, RemediationMode.DRY_RUN, *_OBSERVE_OF_OLD):
+            raise Stall("InvalidSetting", f"{name}: {namespace}={mode}: write Observe or DryRun")
+    return {
+        namespace: RemediationMode.OBSERVE if mode in _OBSERVE_OF_OLD else RemediationMode(mode)
+        for namespace, mode in modes.items()
+    }
 
 
 def _switch(env: Mapping[str, str], name: str) -> bool:

@@ -29,7 +29,7 @@ EVERYTHING = {
     "runbookBaseUrl": "https://git.example/runbooks/",
     "egress": {"hosts": ["git.example.org", "*.corp.example"], "refused": ["10.0.0.0/24"]},
     "profiling": {"permit": {"training": ["hostPath", "capabilities"]}, "priorityClasses": ["low"]},
-    "remediation": {"modes": {"training": "DryRun", "*": "Off"}},
+    "remediation": {"modes": {"training": "DryRun", "*": "Observe", "old": False}},
     "networkPolicy": {"egress": [{"ports": [{"port": 443}]}]},
     "extraEnv": [{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}],
 }
@@ -305,7 +305,7 @@ def test_what_a_namespace_is_permitted_reaches_the_operator_and_the_policy(tmp_p
     [container] = only(objects, "Deployment")["spec"]["template"]["spec"]["containers"]
     told = {each["name"]: each.get("value") for each in container["env"]}
     assert told["MFU_PROFILING_PERMITS"] == "training=hostPath+capabilities"
-    assert told["MFU_REMEDIATION_MODES"] == "*=Off,training=DryRun"
+    assert told["MFU_REMEDIATION_MODES"] == "*=Observe,old=false,training=DryRun"
     assert told["MFU_EGRESS_HOSTS"] == "git.example.org,*.corp.example"
     checks = [each["expression"] for each in policy(objects, "mfu-system-mfu-operator")["spec"]["validations"]]
     permitted = [check for check in checks if "request.namespace in ['training']" in check]

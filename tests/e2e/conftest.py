@@ -65,7 +65,7 @@ def quiet(stories: Running) -> QuietJob:
 
 @pytest.fixture(scope="session")
 def careful(stories: Running) -> CarefulJob:
-    """The regression under Off and DryRun."""
+    """The regression under Observe and DryRun."""
     return stories.careful.result()
 
 

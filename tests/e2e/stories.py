@@ -100,10 +100,10 @@ class QuietJob(Seen):
 def quiet_job(environment: Environment) -> QuietJob:
     """A job that only has dips, and a commit of no importance."""
     scenario = Scenario(environment, "quiet-job")
-    pages = Scenario(environment, "quiet-job", mode="Off", baseline="gpt-small-pages")
+    pages = Scenario(environment, "quiet-job", mode="Observe", baseline="gpt-small-pages")
     scenario.deploy()
     scenario.watch()
-    pages.watch(metrics={"pods": {}}, profiling={"mode": "Off"})
+    pages.watch(metrics={"pods": {}}, profiling={"mode": "Never"})
     scenario.await_status("the healthy profile", is_settled, timeout_s=PATIENCE_S)
     harmless = scenario.commit("Log less often", lambda text: text.replace("every_steps: 200", "every_steps: 250"))
     scenario.synced(harmless)
@@ -121,15 +121,15 @@ def quiet_job(environment: Environment) -> QuietJob:
 
 @dataclass
 class CarefulJob(Seen):
-    """A regression under mode Off, then under DryRun with a token that is refused, then with the right one."""
+    """A regression under mode Observe, then under DryRun with a token that is refused, then with the right one."""
 
     off: Seen | None = None
     refused: Mapping[str, Any] = field(default_factory=dict)
 
 
 def careful_job(environment: Environment) -> CarefulJob:
-    """Regress under Off; then ask for a dry run."""
-    scenario = Scenario(environment, "careful-job", mode="Off")
+    """Regress under Observe; then ask for a dry run."""
+    scenario = Scenario(environment, "careful-job", mode="Observe")
     scenario.deploy()
     scenario.watch()
     scenario.await_status("the healthy profile", is_settled, timeout_s=PATIENCE_S)
@@ -180,7 +180,7 @@ class HinderedJob(Seen):
 def hindered_job(environment: Environment) -> HinderedJob:
     """The training job holds the only device; a second one comes once a profiling Job has waited in vain."""
     advertise(environment, 1)
-    scenario = Scenario(environment, "hindered-job", mode="Off", devices={DEVICE: "1"})
+    scenario = Scenario(environment, "hindered-job", mode="Observe", devices={DEVICE: "1"})
     seen = HinderedJob(scenario)
     scenario.deploy()
     scenario.watch(profiling={"deadline": f"{SHORT_S}s"}, baseline=LOW)

@@ -1,4 +1,4 @@
-"""With Off and DryRun nothing leaves the cluster; credentials that are refused are said and tried again."""
+"""With Observe and DryRun nothing leaves the cluster; credentials that are refused are said and tried again."""
 
 import pytest
 

@@ -110,7 +110,7 @@ class Fleet:
             self._put(f"sound-{number}", {}, {})
 
     def _put(self, name: str, spec: dict[str, Any], status: dict[str, Any]) -> None:
-        body = stored_object(profiling={"mode": "Off"}, remediation=REMEDIATION, **spec)
+        body = stored_object(profiling={"mode": "Never"}, remediation=REMEDIATION, **spec)
         body["metadata"] |= {"name": name, "uid": name}
         self.loop.saw(self.stage.cluster.create({**body, "status": status}))
 

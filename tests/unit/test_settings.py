@@ -37,7 +37,7 @@ def test_every_variable_is_read() -> None:
             "MFU_LABORATORY": "true",
             "MFU_ADMISSION_POLICY": "mfu-system-mfu-operator-authority",
             "MFU_ACCEPT_UNGUARDED": "true",
-            "MFU_REMEDIATION_MODES": "team-a=DryRun,*=Off",
+            "MFU_REMEDIATION_MODES": "team-a=DryRun,*=Observe,team-b=Off,team-c=false",
             "MFU_PROFILING_PRIORITY_CLASSES": "low, lower",
             "MFU_PROFILING_PERMITS": "team-a=hostPath+capabilities,team-b=privileged",
             "MFU_WATCH_NAMESPACES": "team-a, team-b,",
@@ -67,7 +67,10 @@ def test_every_variable_is_read() -> None:
         laboratory=True,
         admission_policy="mfu-system-mfu-operator-authority",
         accept_unguarded=True,
-        remediation_modes={"team-a": RemediationMode.DRY_RUN, "*": RemediationMode.OFF},
+        remediation_modes={
+            "team-a": RemediationMode.DRY_RUN,
+            **dict.fromkeys(("*", "team-b", "team-c"), RemediationMode.OBSERVE),
+        },
         priority_classes=("low", "lower"),
         profiling_permits={
             "team-a": frozenset({Privilege.HOST_PATH, Privilege.CAPABILITIES}),

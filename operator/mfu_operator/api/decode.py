@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+from mfu_operator.api import renamed
 from mfu_operator.api.freezing import freezes
 from mfu_operator.api.section import Section
 from mfu_operator.model.baseline import (
@@ -90,6 +91,7 @@ def spec(body: Mapping[str, Any]) -> BaselineSpec:
         profiling=_profiling(root.section("profiling")),
         remediation=_remediation(root.section("remediation")),
         suspend=root.flag("suspend"),
+        deprecated=tuple(renamed.deprecated(root)),
     )
 
 
@@ -251,7 +253,7 @@ def _profiling(section: Section) -> Profiling:
     if steps < MIN_STEPS:
         section.refuse("steps", f"is {steps}; write at least {MIN_STEPS}: the first and the last are not counted")
     return Profiling(
-        mode=_or(section.choice("mode", ProfilingMode), default.mode),
+        mode=_or(renamed.choice(section, "mode", ProfilingMode), default.mode),
         steps=steps,
         warmup_steps=_or(section.tally("warmupSteps"), default.warmup_steps),
         deadline_s=_deadline_s(section, default.deadline_s),
@@ -288,7 +290,7 @@ def _deadline_s(section: Section, default_s: float) -> float:
 def _remediation(section: Section) -> Remediation:
     default = Remediation()
     forge = section.section("forge")
-    mode = _or(section.choice("mode", RemediationMode), default.mode)
+    mode = _or(renamed.choice(section, "mode", RemediationMode), default.mode)
     secret = _secret(forge)
     if mode is RemediationMode.PULL_REQUEST and secret is None:
         section.refuse("forge.secretRef", "is missing; name the Secret with the forge's token, or set mode: DryRun")

@@ -44,6 +44,8 @@ def spec_of(body: Mapping[str, Any]) -> BaselineSpec:
     """
     noted = _Noted("spec", body.get("spec") or {})
     spec = decode.spec({**body, "spec": noted})
+    for said in spec.deprecated:
+        click.echo(f"kubectl-mfu: {said}", err=True)
     for path in noted.unread():
         click.echo(
             f"kubectl-mfu: {path} is not a field, so it does nothing: `kubectl explain tb.{path.rpartition('.')[0]}`",

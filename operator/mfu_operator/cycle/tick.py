@@ -129,7 +129,7 @@ def _pace(world: World, backoff: Backoff) -> Pace:
     if not quiet(world.judgement):
         return Pace.WAITING
     started = newest_start_s(world.workload.pods) is not None
-    profiled = world.spec.profiling.mode is ProfilingMode.OFF or (profile is not None and profile.account is not None)
+    profiled = world.spec.profiling.mode is ProfilingMode.NEVER or (profile is not None and profile.account is not None)
     return Pace.RESTING if profiled and (not started or known_good(world) is not None) else Pace.BUSY
 
 

@@ -136,7 +136,7 @@ class SecretRef:
 class ProfilingMode(StrEnum):
     """Whether the operator may launch profiling Jobs."""
 
-    OFF = "Off"
+    NEVER = "Never"
     AUTO = "Auto"
 
 
@@ -182,9 +182,9 @@ class Profiling:
 
 
 class RemediationMode(StrEnum):
-    """Off: diagnose only. DryRun: say in the status what would be proposed. PullRequest: open one."""
+    """Observe: measure and diagnose only. DryRun: say in the status what would be proposed. PullRequest: open one."""
 
-    OFF = "Off"
+    OBSERVE = "Observe"
     DRY_RUN = "DryRun"
     PULL_REQUEST = "PullRequest"
 
@@ -218,7 +218,7 @@ class Remediation:
     forge's web and API where it is not the public service's. In a `freeze` no pull request is opened.
     """
 
-    mode: RemediationMode = RemediationMode.OFF
+    mode: RemediationMode = RemediationMode.OBSERVE
     application: ApplicationRef | None = None
     forge: ForgeKind | None = None
     forge_address: str | None = None
@@ -270,7 +270,8 @@ class MetricsSource:
 
 @dataclass(frozen=True, slots=True)
 class BaselineSpec:
-    """A decoded `TrainingBaseline` spec. Exactly one of `declared` and `record` is set."""
+    """A decoded `TrainingBaseline` spec. Exactly one of `declared` and `record` is set. `deprecated` says, as
+    sentences, which of its values have another name now."""
 
     workload: WorkloadRef
     comparable: Comparable
@@ -283,6 +284,7 @@ class BaselineSpec:
     profiling: Profiling = Profiling()
     remediation: Remediation = Remediation()
     suspend: bool = False
+    deprecated: tuple[str, ...] = ()
 
     def of_run(self, name: str, earlier: tuple[str, ...]) -> "BaselineSpec":
         """The same of one run, where labels follow runs that are submitted under new names; else itself."""

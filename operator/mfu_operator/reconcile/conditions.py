@@ -12,6 +12,7 @@ ServedTwice        True only: another installation of the operator serves this b
 Hung               True only: the run stands still                                   \
 MemoryCreeping     True only: its memory will be full                                 > symptoms: apart from its speed
 NotLearning        True only: its loss is not finite, or its updates are skipped     /
+Deprecated         True only: the spec has values that a later release refuses, and what to write instead
 StatusUnreadable   True only, for a day: something of the stored status could not be read and was set aside
 """
 
@@ -54,6 +55,7 @@ def conditions(
         _proposal_failed(world, status, failures),
         _recovery_failed(world, status.incident),
         _served_twice(world.neighbours),
+        _deprecated(world.spec.deprecated),
         *symptoms.conditions(status.symptoms),
     ]
     aside = still_set_aside(status, world.now_s)
@@ -94,7 +96,7 @@ def _which_run(world: World) -> tuple[str, str]:
 def _missing_source(world: World) -> str:
     """What a later proposal would lack: without the source, no revision is known that held the baseline."""
     problem = world.source_problem
-    if problem is None or world.spec.remediation.mode is RemediationMode.OFF:
+    if problem is None or world.spec.remediation.mode is RemediationMode.OBSERVE:
         return ""
     return f"; which revision it runs is not known, so no commit could be found: {problem.reason}: {problem.message}"
 
@@ -125,7 +127,7 @@ def awaits_person(world: World, incident: Incident) -> bool:
         return True
     if incident.diagnosis is None:
         return False
-    if world.spec.remediation.mode is RemediationMode.OFF:
+    if world.spec.remediation.mode is RemediationMode.OBSERVE:
         return True
     merged = incident.proposal is not None and incident.proposal.state is PullRequestState.MERGED
     return not merged and not proposal_missing(world.spec, incident)
@@ -192,7 +194,7 @@ def _proposal_failed(world: World, status: Status, failures: Sequence[Failure]) 
         if failure.condition == "ProposalFailed":
             return Condition("ProposalFailed", "True", failure.reason, failure.message)
     incident = status.incident
-    if incident is None or incident.blocked is None or world.spec.remediation.mode is RemediationMode.OFF:
+    if incident is None or incident.blocked is None or world.spec.remediation.mode is RemediationMode.OBSERVE:
         return None
     return Condition("ProposalFailed", "True", *incident.blocked)
 
@@ -248,6 +250,10 @@ def _served_twice(neighbours: Sequence[str]) -> Condition | None:
         f"the installations {' and '.join(neighbours)} (namespace/Lease) serve this baseline: each judges it and opens "
         "pull requests; give each its own watchNamespaces, or uninstall one",
     )
+
+
+def _deprecated(said: Sequence[str]) -> Condition | None:
+    return Condition("Deprecated", "True", "OldValue", "; ".join(said)) if said else None
 
 
 def _dated(world: World, status: Status, condition: Condition) -> Condition:

@@ -51,7 +51,7 @@ def remember_known_good(world: World) -> Step | None:
 
 def profile_once(world: World) -> Step | None:
     """Profile the healthy job once, so that a regression is explained as a difference."""
-    if world.spec.profiling.mode is ProfilingMode.OFF or world.status.baseline is None:
+    if world.spec.profiling.mode is ProfilingMode.NEVER or world.status.baseline is None:
         return None
     known = world.status.healthy_profile
     subject_id = naming.healthy_id(world.identity.name, world.identity.uid)

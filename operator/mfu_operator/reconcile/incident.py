@@ -65,7 +65,7 @@ def close_recovered(world: World) -> Step | None:
 def take_profile(world: World) -> Step | None:
     """Launch the profiling Job, and take what it brings."""
     incident = opened(world)
-    if world.spec.profiling.mode is ProfilingMode.OFF or incident.diagnosis is not None:
+    if world.spec.profiling.mode is ProfilingMode.NEVER or incident.diagnosis is not None:
         return None
     known = incident.profile
     if known is None or known.failure is not None:
@@ -102,8 +102,8 @@ def explain(world: World) -> Step | None:
         if known.account.gpu is not None and world.unmeasured:
             told = f"hardware is not ruled out: {'; '.join(world.unmeasured)}"
             found = replace(found, evidence=(*found.evidence, told))
-    elif world.spec.profiling.mode is ProfilingMode.OFF:
-        found = _inconclusive("spec.profiling.mode is Off, so no step was recorded")
+    elif world.spec.profiling.mode is ProfilingMode.NEVER:
+        found = _inconclusive("spec.profiling.mode is Never, so no step was recorded")
     elif (known is None or known.failure is not None) and (because := profile.no_way(world)) is not None:
         if not profile.settled(world):
             return None
@@ -254,7 +254,7 @@ def proposal_missing(spec: BaselineSpec, incident: Incident) -> bool:
     """Whether what spec.remediation.mode asks for is not there yet. A dry run is not an answer to PullRequest, nor is
     a pull request whose number somebody took out of the status: it is found again by its branch."""
     mode, proposal = spec.remediation.mode, incident.proposal
-    if mode is RemediationMode.OFF or incident.blocked is not None:
+    if mode is RemediationMode.OBSERVE or incident.blocked is not None:
         return False
     if proposal is None or proposal.withdrawn is not None:
         return True

@@ -100,6 +100,6 @@ def baseline(number: int, detection: Mapping[str, str]) -> dict[str, Any]:
             "comparable": {"model": "gpt", "gpu": "H100", "gpuCount": 8, "globalBatch": 256},
             "baseline": {"values": {"mfu": MFU, "stepTimeSeconds": STEP_S, "tokensPerSecondPerGpu": TOKENS_PER_S / 8}},
             "detection": dict(detection),
-            "profiling": {"mode": "Off"},
+            "profiling": {"mode": "Never"},
         },
     }

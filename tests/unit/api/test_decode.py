@@ -88,7 +88,7 @@ FULL = body(
     },
     detection={"tolerance": "5%", "sustain": "2m", "confirm": "3m", "recover": "4m", "warmup": "30s"},
     profiling={
-        "mode": "Off",
+        "mode": "Never",
         "steps": 6,
         "warmupSteps": 0,
         "deadline": "5m",
@@ -135,7 +135,7 @@ DECODED = BaselineSpec(
     detection=Detection(0.05, 120.0, 180.0, 240.0, 30.0),
     watch=Watch(False, 1200.0, 7200.0, False, 21600.0, False, 5, 64),
     profiling=Profiling(
-        ProfilingMode.OFF,
+        ProfilingMode.NEVER,
         6,
         0,
         300.0,
@@ -189,7 +189,7 @@ def test_a_full_spec() -> None:
         ({"detection": {"sustain": "ten"}}, "spec.detection.sustain cannot be read"),
         ({"detection": {"sustain": 600}}, "spec.detection.sustain cannot be read: 600 is not text"),
         ({"profiling": {"steps": 3}}, "spec.profiling.steps is 3; write at least 5"),
-        ({"profiling": {"mode": "Sometimes"}}, "write one of Off, Auto"),
+        ({"profiling": {"mode": "Sometimes"}}, "write one of Never, Auto"),
         ({"profiling": {"command": "python train.py"}}, "spec.profiling.command cannot be read"),
         ({"profiling": {"env": {"N": 4}}}, "spec.profiling.env.N is 4; write a text"),
         ({"remediation": {"mode": "PullRequest"}}, "spec.remediation.forge.secretRef is missing"),

@@ -210,6 +210,15 @@ def test_a_manifest_that_is_none_says_what_is_wrong_with_it(tmp_path: Path, text
         ran(written(tmp_path, [0.0]), "--baseline", tmp_path / "bad.yaml")
 
 
+def test_a_value_of_old_is_told_and_taken(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old = tmp_path / "old.yaml"
+    old.write_text(MANIFEST + "  profiling: {mode: Off}\n")
+    assert spec_of(read_manifest(old)).profiling.mode == "Never"
+    assert capsys.readouterr().err == (
+        "kubectl-mfu: spec.profiling.mode: Off is called Never now; a later release refuses Off\n"
+    )
+
+
 def test_a_misspelt_field_is_told_and_what_is_written_right_is_not(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

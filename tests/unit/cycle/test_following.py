@@ -1,4 +1,4 @@
-"""What becomes of a pull request: recovered while open, mode Off, a person's push, several baselines, not recovered."""
+"""What becomes of a pull request: recovered while open, Observe, a person's push, several baselines, not recovered."""
 
 from dataclasses import replace
 
@@ -96,7 +96,7 @@ def test_a_persons_no_is_remembered_for_the_commit_though_a_request_before_was_w
     assert proposed.holding("ProposalFailed").reason == "PullRequestClosed"
 
 
-@pytest.mark.parametrize("mode", [RemediationMode.OFF, RemediationMode.DRY_RUN])
+@pytest.mark.parametrize("mode", [RemediationMode.OBSERVE, RemediationMode.DRY_RUN])
 def test_another_mode_withdraws_what_is_open_and_the_mode_of_before_proposes_again(
     proposed: Stage, mode: RemediationMode
 ) -> None:
@@ -201,7 +201,7 @@ def test_the_request_says_that_training_recovered_after_the_merge(proposed: Stag
     assert proposed.status.history[0].proposal is not None and proposed.status.history[0].proposal.noted is not None
 
 
-@pytest.mark.parametrize("mode", [RemediationMode.OFF, RemediationMode.DRY_RUN])
+@pytest.mark.parametrize("mode", [RemediationMode.OBSERVE, RemediationMode.DRY_RUN])
 def test_in_another_mode_nothing_is_said_on_a_request(proposed: Stage, mode: RemediationMode) -> None:
     proposed.edit(lambda spec: replace(spec, remediation=replace(spec.remediation, mode=mode)))
     proposed.merge()

@@ -129,13 +129,13 @@ def test_a_missing_profiler_image_stalls_profiling_and_nothing_else(stage: Stage
 
 
 def test_where_profiling_is_off_no_loss_launches_a_job_and_the_diagnosis_says_so(stage: Stage) -> None:
-    stage.edit(lambda spec: replace(spec, profiling=replace(spec.profiling, mode=ProfilingMode.OFF)))
+    stage.edit(lambda spec: replace(spec, profiling=replace(spec.profiling, mode=ProfilingMode.NEVER)))
     stage.ticks(2)
     stage.slow_down()
     stage.ticks(4)
     assert stage.cluster.jobs == {}
     assert stage.incident.diagnosis is not None
-    assert stage.incident.diagnosis.evidence == ("spec.profiling.mode is Off, so no step was recorded",)
+    assert stage.incident.diagnosis.evidence == ("spec.profiling.mode is Never, so no step was recorded",)
 
 
 def test_a_hopeless_template_is_retried_when_the_spec_changes(stage: Stage) -> None:

@@ -45,7 +45,7 @@ def test_another_run_on_the_node_is_gated_too_and_one_elsewhere_is_not(stage: St
         neighbour = Stage()
         neighbour.adapters = replace(neighbour.adapters, slots=stage.adapters.slots)
         neighbour.identity = replace(neighbour.identity, uid="another", name="bert")
-        unprofiled = replace(neighbour.spec.profiling, mode=ProfilingMode.OFF)
+        unprofiled = replace(neighbour.spec.profiling, mode=ProfilingMode.NEVER)
         neighbour.spec = replace(neighbour.spec, profiling=unprofiled)  # a Job of its own would gate it as well
         run = worlds.workload(pods=(worlds.pod(node=node),))
         neighbour.cluster.workloads["Job", "team-a", "gpt-small"] = run

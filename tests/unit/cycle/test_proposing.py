@@ -185,7 +185,7 @@ def test_the_cool_down_is_waited_for_without_an_alarm(stage: Stage) -> None:
 
 
 def test_remediation_off_asks_for_no_credentials(stage: Stage) -> None:
-    stage.spec = replace(stage.spec, remediation=Remediation(RemediationMode.OFF, secret=SecretRef("gone")))
+    stage.spec = replace(stage.spec, remediation=Remediation(RemediationMode.OBSERVE, secret=SecretRef("gone")))
     stage.regress()
     stage.ticks(3)
     assert stage.condition("ProposalFailed") is None

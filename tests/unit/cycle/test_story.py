@@ -63,7 +63,7 @@ def test_nothing_is_proposed_before_the_loss_is_confirmed(stage: Stage) -> None:
     assert stage.status.incident.suspect is None
 
 
-@pytest.mark.parametrize("mode", [RemediationMode.OFF, RemediationMode.DRY_RUN])
+@pytest.mark.parametrize("mode", [RemediationMode.OBSERVE, RemediationMode.DRY_RUN])
 def test_nothing_leaves_the_cluster_unless_asked_for(mode: RemediationMode) -> None:
     stage = Stage(worlds.spec(mode))
     stage.regress()

@@ -48,15 +48,15 @@ def test_an_older_object_stalls_and_is_followed_once_it_was_written_under_the_po
     assert not isinstance(member.spec, Stall)
 
 
-MODES = {"team-a": RemediationMode.DRY_RUN, "*": RemediationMode.OFF}
+MODES = {"team-a": RemediationMode.DRY_RUN, "*": RemediationMode.OBSERVE}
 
 
 @pytest.mark.parametrize(
     ("namespace", "written", "followed"),
     [
         ("team-a", None, RemediationMode.DRY_RUN),
-        ("team-a", "Off", RemediationMode.OFF),
-        ("team-b", None, RemediationMode.OFF),
+        ("team-a", "Observe", RemediationMode.OBSERVE),
+        ("team-b", None, RemediationMode.OBSERVE),
         ("team-b", "DryRun", RemediationMode.DRY_RUN),
     ],
 )

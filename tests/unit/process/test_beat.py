@@ -29,7 +29,7 @@ class Loop:
     def put(self, count: int) -> None:
         """The watch tells of so many baselines, of two namespaces."""
         for number in range(count):
-            body = stored_object(profiling={"mode": "Off"})
+            body = stored_object(profiling={"mode": "Never"})
             body["metadata"] |= {
                 "namespace": ("team-a", "team-b")[number % 2],
                 "name": f"gpt-{number}",

@@ -21,7 +21,7 @@ class Trouble:
         self.stage = Stage()
         self.now_s = worlds.NOW_S
         self.raises: Exception | None = OverflowError("int too large to convert to float, token=t0ken")
-        self.sick, self.sound = stored_object(profiling={"mode": "Off"}), stored_object(profiling={"mode": "Off"})
+        self.sick, self.sound = stored_object(profiling={"mode": "Never"}), stored_object(profiling={"mode": "Never"})
         self.sick["metadata"] |= {"name": "sick", "uid": "sick"}
         self.sick["spec"]["workload"]["name"] = "sick"
         for each in (self.sick, self.sound):

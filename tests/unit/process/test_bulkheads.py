@@ -60,7 +60,7 @@ class Fleet:
             self.loop.saw(each)
 
     def _object(self, name: str) -> dict[str, Any]:
-        made = stored_object(profiling={"mode": "Off"}, remediation={"mode": "DryRun"})
+        made = stored_object(profiling={"mode": "Never"}, remediation={"mode": "DryRun"})
         made["metadata"] |= {"name": name, "uid": name}
         if name.startswith("hangs"):
             made["status"] = codec.encode(PROPOSING)

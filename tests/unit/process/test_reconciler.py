@@ -28,7 +28,7 @@ class Operator:
     """The loop on a stage, with clocks that are moved by hand, the wall clock being off by `set_by_s`; `looks` counts
     how often the workload was read."""
 
-    def __init__(self, profiling: str = "Off") -> None:
+    def __init__(self, profiling: str = "Never") -> None:
         self.stage = Stage()
         self.now_s, self.set_by_s = worlds.NOW_S, 0.0
         self.held = True

@@ -13,7 +13,7 @@ from tests.support.replica import NAME, NAMESPACE, Realm, Replica
 
 @pytest.fixture
 def realm() -> Realm:
-    return Realm(profiling={"mode": "Off"})
+    return Realm(profiling={"mode": "Never"})
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ def nothing_is_exported_yet() -> None:
 
 @pytest.fixture
 def realm() -> Realm:
-    return Realm(profiling={"mode": "Off"})
+    return Realm(profiling={"mode": "Never"})
 
 
 @pytest.fixture

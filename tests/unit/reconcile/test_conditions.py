@@ -45,8 +45,16 @@ def test_a_regression_leaves_the_baseline_ready(of: Incident) -> None:
 def test_ready_says_that_the_source_cannot_be_seen_where_a_proposal_would_need_it() -> None:
     problem = Stall("DeliveryForbidden", "grant get on applications")
     assert "DeliveryForbidden: grant get" in told(world(source=None, source_problem=problem))["Ready"].message
-    off = world(source=None, source_problem=problem, spec=spec(RemediationMode.OFF))
+    off = world(source=None, source_problem=problem, spec=spec(RemediationMode.OBSERVE))
     assert "DeliveryForbidden" not in told(off)["Ready"].message
+
+
+def test_an_old_value_of_the_spec_is_said_until_it_is_gone() -> None:
+    old = world(spec=replace(spec(), deprecated=("spec.profiling.mode: Off is called Never now",)))
+    found = told(old)["Deprecated"]
+    assert (found.reason, found.message[:20]) == ("OldValue", "spec.profiling.mode:")
+    assert told(old)["Ready"].status == "True"
+    assert "Deprecated" not in told(world())
 
 
 def test_what_is_abnormal_is_there_only_while_it_is_true() -> None:
@@ -143,7 +151,7 @@ def test_a_job_that_waits_for_a_node_is_told() -> None:
 def test_why_there_is_no_proposal_matters_only_to_who_asked_for_one() -> None:
     status = ailing(explained(blocked=("NoSingleSuspect", "two commits are plausible")))
     assert told(world(status))["ProposalFailed"].message.startswith("two commits are plausible (")
-    assert "ProposalFailed" not in told(world(status, spec=spec(RemediationMode.OFF)))
+    assert "ProposalFailed" not in told(world(status, spec=spec(RemediationMode.OBSERVE)))
 
 
 @pytest.mark.parametrize(("error", "stalled"), [(Retry("A", "a"), False), (Stall("B", "b"), True)])

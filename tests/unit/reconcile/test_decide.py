@@ -91,6 +91,6 @@ def test_costly_observations_are_made_only_for_the_next_decision() -> None:
     assert asked(worlds.SETTLED, judgement()) == {Need.SOURCE}
     assert asked(replace(worlds.SETTLED, healthy_profile=LAUNCHED), judgement(Verdict.NO_DATA)) == {Need.JOB}
     assert asked(ailing(incident(profile=LAUNCHED))) == {Need.JOB, Need.SOURCE}
-    assert asked(ailing(explained()), mode=RemediationMode.OFF) == set()
+    assert asked(ailing(explained()), mode=RemediationMode.OBSERVE) == set()
     assert asked(ailing(PROPOSED)) == {Need.PULL_REQUEST}
     assert asked(ailing(replace(PROPOSED, blocked=("RevertConflict", "")))) == {Need.PULL_REQUEST}

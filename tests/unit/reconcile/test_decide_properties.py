@@ -25,7 +25,7 @@ ANY = settings(max_examples=40, deadline=None, suppress_health_check=list(Health
 @given(
     incident=values(Incident),
     status=statuses(),
-    mode=st.sampled_from([RemediationMode.OFF, RemediationMode.DRY_RUN]),
+    mode=st.sampled_from([RemediationMode.OBSERVE, RemediationMode.DRY_RUN]),
     profiling=st.sampled_from(ProfilingMode),
     judged=st.sampled_from([judgement(), regressed(), regressed(True), judgement(Verdict.NO_DATA), None]),
 )
@@ -40,7 +40,7 @@ def test_no_world_makes_off_or_dry_run_push_anything(
     except MfuError:
         return
     assert not isinstance(step, EnsurePullRequest)
-    assert not (mode is RemediationMode.OFF and isinstance(step, Investigate | PreviewProposal))
+    assert not (mode is RemediationMode.OBSERVE and isinstance(step, Investigate | PreviewProposal))
     if isinstance(step, Investigate):
         assert not isinstance(conclude(seen, step, Investigated(worlds.found())).then, EnsurePullRequest)
 

@@ -47,7 +47,7 @@ def test_what_was_learnt_of_another_configuration_is_dropped_and_told_once(chang
 
 def test_an_edit_of_anything_else_keeps_what_was_learnt() -> None:
     settled = refresh(world())[0]
-    for other in (spec(RemediationMode.OFF), replace(spec(), detection=replace(spec().detection, sustain_s=300.0))):
+    for other in (spec(RemediationMode.OBSERVE), replace(spec(), detection=replace(spec().detection, sustain_s=300.0))):
         assert refresh(world(settled, spec=other))[0].known_good == worlds.KNOWN_GOOD
 
 

@@ -118,7 +118,7 @@ def test_an_incident_stays(here: World) -> None:
 
 
 def test_under_mode_off_an_unexplained_incident_is_superseded_too() -> None:
-    here = after(replace(BEFORE, blocked=None), spec=spec(RemediationMode.OFF))
+    here = after(replace(BEFORE, blocked=None), spec=spec(RemediationMode.OBSERVE))
     assert superseding(here) is not None
 
 

@@ -113,7 +113,7 @@ def _chosen(
         raise Stall(
             "SourceUnsupported",
             f"Application {application.namespace}/{application.name} deploys from a chart repository, not from Git: "
-            "there is no commit to revert. Set spec.remediation.mode to Off.",
+            "there is no commit to revert. Set spec.remediation.mode to Observe.",
         )
     if len(with_path) > 1:
         raise Stall(

@@ -71,7 +71,7 @@ class Flux:
             raise Stall(
                 "SourceUnsupported",
                 f"Kustomization {application.namespace}/{application.name} deploys from a {reference.get('kind')}, not "
-                "from Git: there is no commit to revert. Set spec.remediation.mode to Off.",
+                "from Git: there is no commit to revert. Set spec.remediation.mode to Observe.",
             )
         namespace = str(reference.get("namespace") or application.namespace)
         return get(self._api, *_REPOSITORIES, namespace, str(reference["name"]))
