@@ -4,7 +4,7 @@ import json
 import math
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from mfu_operator.cli.series import read_series
 from mfu_operator.cli.source import Asked, opened, prometheus_options
 from mfu_operator.detect.chart import chart_of
 from mfu_operator.detect.cleaning import STRENGTH, level_of
+from mfu_operator.detect.climb import climb_of
 from mfu_operator.detect.formatting import name_of
 from mfu_operator.detect.record import FirstLevel, record_first
 from mfu_operator.detect.replay import replay
@@ -49,6 +50,10 @@ _SIGNALS = {"mfu": Signal.MFU, "throughput": Signal.THROUGHPUT, "step-time": Sig
               help="The column, key or tag with the values; default: the one whose name says so.")  # fmt: skip
 @click.option("--record", metavar="DURATION",
               help='Take the level from the first hours of the series instead ("3h").')  # fmt: skip
+@click.option("--earlier", multiple=True, metavar="SERIES",
+              type=click.Path(exists=True, dir_okay=False, path_type=Path),
+              help="The log of an earlier run, from its beginning; repeatable. SERIES, which then is one from its "
+                   "beginning too, is compared in its first hour with earlier runs at the same age.")  # fmt: skip
 @prometheus_options("Read the workload's history there.")
 @click.option("--since", default="24h", show_default=True, metavar="DURATION|TIME",
               help='With --prometheus ("30d", "36h", "2026-11-21T06:00:00Z").')  # fmt: skip
@@ -60,6 +65,7 @@ def replay_command(
     signal: str | None,
     column: str | None,
     record: str | None,
+    earlier: tuple[Path, ...],
     asked: Asked,
     since: str,
     output: str,
@@ -76,6 +82,8 @@ def replay_command(
         raise click.UsageError("give either SERIES.csv or --prometheus URL")
     if series is not None and (asked.tenant or asked.folder):
         raise click.UsageError("--tenant and --credentials are for --prometheus URL")
+    if earlier and series is None:
+        raise click.UsageError("--earlier is for SERIES: in Prometheus the runs before are seen")
     if str(series) == str(manifest) == "-":
         raise click.UsageError("the standard input holds the baseline or the series, not both")
     spec, held = declared(read_manifest(manifest))
@@ -84,7 +92,7 @@ def replay_command(
     history = (
         _from_prometheus(spec, asked, _span_since(since)) if series is None else read_series(series, chosen, column)
     )
-    story = told(spec, held, history, chosen, recorded_s)
+    story = told(spec, held, history, chosen, recorded_s, [read_series(each, chosen, column) for each in earlier])
     if output == "json":
         print(json.dumps(as_json(story), indent=2, allow_nan=False))
     elif output == "text":
@@ -158,7 +166,12 @@ def _portions(start_s: float, end_s: float, most_s: float) -> Iterator[tuple[flo
 
 
 def told(
-    spec: BaselineSpec, held: Baseline | None, history: History, signal: Signal, recorded_s: float | None
+    spec: BaselineSpec,
+    held: Baseline | None,
+    history: History,
+    signal: Signal,
+    recorded_s: float | None,
+    earlier: Sequence[History] = (),
 ) -> Story:
     """What the operator would have said about a series.
 
@@ -167,6 +180,7 @@ def told(
         held: the level to judge by; None: it is recorded from the series.
         history: the series.
         signal: what its values are.
+        earlier: runs before it, each from its beginning, as the series then is.
         recorded_s: take the level from the first seconds of the series instead; None: as the baseline has it.
 
     Raises:
@@ -186,7 +200,11 @@ def told(
         )
     if first is None and not history.dated:
         baseline = replace(baseline, recorded_at=None)
-    found = replay(history.readings, baseline, detection, spec.comparable)
+    born_s: float | None = None
+    if earlier and history.readings:
+        born_s = history.readings[0].time_s
+        baseline = replace(baseline, climb=climb_of([each.readings for each in earlier], baseline.level))
+    found = replay(history.readings, baseline, detection, spec.comparable, born_s=born_s)
     return Story(signal, history, baseline, spec, found, first)
 
 

@@ -6,6 +6,7 @@ A gated second counts nothing, and the start of a run is waited for.
 import math
 
 from mfu_operator.detect.cleaning import gate_of, is_restart, level_of, losses_of, tells_the_speed, values_of
+from mfu_operator.detect.climb import age_of, beyond_usual, usual_loss
 from mfu_operator.detect.cusum import collect, running_medians
 from mfu_operator.detect.evidence import Doubt, Gauge, Start, State, added, alarm_after_s, restarted
 from mfu_operator.detect.statistics import Tolerance, tolerance_of
@@ -86,7 +87,9 @@ def advance(
     moved_s = state.run.step_moved_s
     if moved_s is not None and moved_s < reading.time_s and reading.step is not None:
         return _standing_still(state, reading.time_s, baseline, detection)
-    losses = losses_of(values_of(reading), baseline.level)
+    usual = usual_loss(baseline.climb, age_of(state.run.born_s, reading, baseline.level)) if baseline.climb else 0.0
+    state = state._replace(usual=usual) if usual != state.usual else state
+    losses = beyond_usual(losses_of(values_of(reading), baseline.level), usual)
     if not losses or not tells_the_speed(state.run.incarnation, reading):
         return state._replace(counted_s=reading.time_s, gates=frozenset())
     if reading.step is None:
@@ -105,7 +108,7 @@ def _seen(state: State, reading: Reading) -> State:
     moved = reading.step is not None and reading.step != run.step
     hang_ended = moved and Gate.HUNG in state.gates
     if run.incarnation is not None and (hang_ended or is_restart(run.incarnation, run.step, reading)):
-        state = restarted(state)
+        state = restarted(state, run.born_s if hang_ended else reading.time_s)
         run, moved = state.run, reading.step is not None
     run = run._replace(
         incarnation=reading.incarnation if run.incarnation is None else run.incarnation,

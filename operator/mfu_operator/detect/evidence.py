@@ -42,13 +42,15 @@ class Losses(NamedTuple):
 
 
 class Run(NamedTuple):
-    """The set of pods that runs, and how far it is. Without a step counter `step` and `step_moved_s` are None."""
+    """The set of pods that runs, and how far it is. Without a step counter `step` and `step_moved_s` are None; so is
+    `born_s`, when the run began, where that was not seen."""
 
     incarnation: str | None = None
     restarts: int = 0
     step: float | None = None
     step_moved_s: float | None = None
     phase_known: bool = False
+    born_s: float | None = None
 
 
 class Gauge(NamedTuple):
@@ -126,7 +128,8 @@ class State(NamedTuple):
     The last reading was at reading_s, the last that was looked at for the speed at counted_s, the last that could be
     compared at usable_s. `recent` holds (time, value) of the last minutes, `window` (time, least loss, worst loss) of
     the readings that are smoothed over. Readings are beyond the tolerance since bad_since_s while nothing else is known
-    of them. The level was taken from readings up to level_until_s (None: from others).
+    of them. The level was taken from readings up to level_until_s (None: from others). `usual` is the loss that earlier
+    runs had at the last reading's age.
 
     Tuples within a tuple, for one is made some times for every reading of a fleet, and takes a fifth of the time of
     `dataclasses.replace`; what `_replace` is given is checked like the arguments of a constructor.
@@ -138,6 +141,7 @@ class State(NamedTuple):
     level_until_s: float | None = None
     bad_since_s: float | None = None
     gates: frozenset[Gate] = frozenset()
+    usual: float = 0.0
     signal: Signal | None = None
     recent: tuple[tuple[float, float], ...] = ()
     window: tuple[tuple[float, float, float], ...] = ()
@@ -184,14 +188,15 @@ class State(NamedTuple):
         return self._replace(loss=Loss())
 
 
-def initial(level_until_s: float | None = None) -> State:
+def initial(level_until_s: float | None = None, born_s: float | None = None) -> State:
     """The state before the first reading.
 
     Args:
+        born_s: when the run began, where the first readings are of its beginning.
         level_until_s: where the level is that of these very readings up to a moment: a run that has not held it once by
             then is still starting, however long that takes.
     """
-    return State(level_until_s=level_until_s)
+    return State(level_until_s=level_until_s, run=Run(born_s=born_s))
 
 
 def as_of_now(state: State) -> State:
@@ -241,10 +246,10 @@ def is_told_from_noise(state: State, kappa: float, tolerance: Tolerance) -> bool
     return mean.cut_sum / mean.counted >= kappa + tolerance.told_from_noise(mean.counted)
 
 
-def restarted(state: State) -> State:
+def restarted(state: State, born_s: float | None = None) -> State:
     """Another set of pods may run another commit: what was collected towards an alarm belongs to the one before."""
     state = state._replace(
-        run=Run(restarts=state.run.restarts + 1, phase_known=state.run.phase_known),
+        run=Run(restarts=state.run.restarts + 1, phase_known=state.run.phase_known, born_s=born_s),
         start=Start(),
         bad_since_s=None,
         window=(),

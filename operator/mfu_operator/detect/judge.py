@@ -172,12 +172,16 @@ def _too_small_to_confirm(baseline: Baseline, tolerance: Tolerance) -> str:
 
 
 def _healthy(state: State, baseline: Baseline, tolerance: Tolerance, limit_s: float) -> str:
-    text = _measured(state, baseline, tolerance, "")
+    text = _measured(state, baseline, tolerance, "") + _usual_text(state.usual)
     if state.evidence_s > 0:
         text += f"; {_progress(state.evidence_s, limit_s)} of evidence for a loss"
     if state.evidence_s >= limit_s:
         text += ", whose mean is still within the readings' own noise"
     return text + (f"; gated: {_gates(state)}" if state.gates else "")
+
+
+def _usual_text(usual: float) -> str:
+    return f"; earlier runs were up to {per_cent(-math.expm1(-usual))} slower than that at this age" if usual else ""
 
 
 def _progress(part_s: float, whole_s: float) -> str:

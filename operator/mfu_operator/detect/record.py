@@ -3,12 +3,13 @@ again after every reading and after every restart."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import NamedTuple
 
 from mfu_operator.detect.advance import LONGEST_STEP_SHARE
 from mfu_operator.detect.cleaning import STRENGTH, gate_of, is_restart, log_speed, tells_the_speed, values_of
+from mfu_operator.detect.climb import climb_of
 from mfu_operator.detect.comparable import completed, differences
 from mfu_operator.detect.formatting import duration, per_cent
 from mfu_operator.detect.statistics import DEFAULT_TOLERANCE, LARGEST_TOLERANCE, MEDIAN_VARIANCE, mad_sigma, spread_of
@@ -71,7 +72,8 @@ def record(
 
     A run is one incarnation of the workload; `plan.runs` of them are needed, each with `plan.duration_s` of usable
     readings in the running phase after `plan.warmup_s`. Of a longer run the newest part counts, so that a run that was
-    unsteady at first is accepted once it is steady. Runs that say that they are of another configuration than the
+    unsteady at first is accepted once it is steady; how runs climb to the level is kept of those whose beginning is
+    among the readings. Runs that say that they are of another configuration than the
     newest do not count.
 
     Args:
@@ -97,7 +99,8 @@ def record(
             steady.append(window)
         problem = unsteady
     if signal and len(steady) >= plan.runs:
-        return _baseline(steady[-plan.runs :], signal, rule)
+        found = _baseline(steady[-plan.runs :], signal, rule)
+        return replace(found, climb=climb_of(list(_incarnations(since))[1:], found.level))
     return _progress(runs, steady, plan, started_at, problem or unlike or _none_counts(since))
 
 

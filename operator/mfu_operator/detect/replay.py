@@ -74,6 +74,7 @@ def replay(
     detection: Detection,
     comparable: Comparable | None = None,
     follow: Callable[[float, Judgement], None] | None = None,
+    born_s: float | None = None,
 ) -> Replay:
     """Judge after every reading, and before every one that comes after a silence.
 
@@ -83,9 +84,10 @@ def replay(
             operator had no level. What it had read by then it knows: which pods run, and how far they are.
         detection: tolerance and horizons.
         comparable: what the job must be for a reading to count, as far as the reading tells; None: anything.
+        born_s: when the run of the first readings began, where they are of its beginning.
         follow: called with time and judgement after every reading.
     """
-    state = initial(baseline.recorded_at)
+    state = initial(baseline.recorded_at, born_s)
     teller = _Teller()
     quiet_s = max(stale_after_s(detection), _MISSED * _usual_gap(readings)) + 1.0
     gated_s = max(quiet_s, _GATED_SHARE * detection.sustain_s)

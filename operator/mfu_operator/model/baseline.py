@@ -307,7 +307,8 @@ class Baseline:
     `revision` and `images` are what ran while it was recorded, `generation` the one of `baseline.record` that asked for
     it, `comparable` what was declared then, `observed` the same with what it left open filled in from the job itself:
     what the level is true for. All of them are None for a declared level. A level of the past also says when it was put
-    out of force, and why.
+    out of force, and why. `climb` is how much slower than the level runs were in their first hour, by five minutes of
+    their age (ln of the ratio); it is known of runs whose beginning was seen.
     """
 
     level: Level
@@ -321,3 +322,4 @@ class Baseline:
     replaced_at: float | None = None
     replaced_because: str | None = None
     observed: Comparable | None = None
+    climb: tuple[float, ...] = ()

@@ -449,3 +449,19 @@ def test_a_recorded_level_says_nothing_of_what_came_before_it_was_recorded(tmp_p
     text = ran(path, "--baseline", manifest)
     assert "The operator had no level yet: --record 3h takes one from the first hours of the series." in text
     assert "Regressed" not in text
+
+
+def test_earlier_runs_say_how_a_run_settles(tmp_path: Path, manifest: Path) -> None:
+    values = [0.41 if 1200 <= second < 3000 else 0.46 for second in range(0, 14400, 30)]
+    rows = "\n".join(f"{30 * index},{value}" for index, value in enumerate(values))
+    before, now = tmp_path / "before.csv", tmp_path / "now.csv"
+    for path in (before, now):
+        path.write_text(f"time,value\n{rows}\n")
+    assert "Regressed" in ran(now, "--baseline", manifest)
+    assert "said nothing" in ran(now, "--baseline", manifest, "--earlier", before)
+
+
+def test_earlier_runs_are_for_a_file(manifest: Path) -> None:
+    asked = ["--baseline", str(manifest), "--prometheus", "http://prometheus", "--earlier", str(manifest)]
+    done = CliRunner().invoke(replay_command, asked)
+    assert (done.exit_code, "in Prometheus the runs before are seen" in done.output) == (2, True)

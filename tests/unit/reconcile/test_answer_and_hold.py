@@ -140,7 +140,7 @@ def test_a_snooze_holds_it_up_until_it_is_over() -> None:
 
 def test_a_rehearsal_waits_for_the_cool_down_alone() -> None:
     snoozed = replace(SETTLED, snooze=Snooze(NOW_S + HOUR_S, "on holiday"))
-    for mode in (RemediationMode.DRY_RUN, RemediationMode.OFF):
+    for mode in (RemediationMode.DRY_RUN, RemediationMode.OBSERVE):
         assert waits(snoozed, mode=mode, freeze=(FROZEN,)) is None
         cooling = waits(replace(SETTLED, history=(RECENT,)), mode=mode)
         assert cooling is not None and cooling.reason == "CoolDown"

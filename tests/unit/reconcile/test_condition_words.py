@@ -30,7 +30,7 @@ from tests.support.worlds import (
     world,
 )
 
-OFF, DRY_RUN, ASKED = RemediationMode.OFF, RemediationMode.DRY_RUN, RemediationMode.PULL_REQUEST
+OFF, DRY_RUN, ASKED = RemediationMode.OBSERVE, RemediationMode.DRY_RUN, RemediationMode.PULL_REQUEST
 
 
 def told(seen: World, *failures: Failure) -> dict[str, tuple[str, str, str]]:

@@ -26,7 +26,7 @@ PAST = replace(SUSPECTED, recovery=worlds.RECOVERY)
 ENDED = replace(SUSPECTED, ended_at=NOW_S - 60)
 URL = str(OURS.url)
 DAY_S = 86400.0
-PULL_REQUEST, DRY_RUN, OFF = RemediationMode.PULL_REQUEST, RemediationMode.DRY_RUN, RemediationMode.OFF
+PULL_REQUEST, DRY_RUN, OFF = RemediationMode.PULL_REQUEST, RemediationMode.DRY_RUN, RemediationMode.OBSERVE
 SECRETLESS = spec(remediation=replace(spec().remediation, secret=None))
 
 

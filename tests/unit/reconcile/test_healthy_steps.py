@@ -200,7 +200,7 @@ UNPROFILED = replace(SETTLED, healthy_profile=None)
 PAIR = workload(pods=(pod(), pod(name="gpt-small-y")))
 FAILED = replace(worlds.HEALTHY_PROFILE, account=None, failure=("JobFailed", ""), created_at=NOW_S - 7200)
 EARLIER = replace(worlds.HEALTHY_PROFILE, account=worlds.account(analysis=1.0), image="old", attempt=2)
-OFF = replace(spec(), profiling=Profiling(ProfilingMode.OFF))
+OFF = replace(spec(), profiling=Profiling(ProfilingMode.NEVER))
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from tests.support import worlds
 from tests.support.worlds import NOW_S, ailing, explained, incident, judgement, pod, regressed, source, spec, workload
 from tests.unit.reconcile.stories import FINISHED, LAUNCHED
 
-OFF = replace(spec(), profiling=Profiling(ProfilingMode.OFF))
+OFF = replace(spec(), profiling=Profiling(ProfilingMode.NEVER))
 PAIR = workload(pods=(pod(), pod(name="gpt-small-y")))
 FAILED = replace(LAUNCHED, failure=("JobFailed", "exit code 1"), created_at=NOW_S - 7200)
 THRICE = replace(FAILED, attempt=4, earlier_attempts=1)
@@ -124,8 +124,8 @@ def diagnosis(world: World) -> Diagnosis:
 
 
 INCONCLUSIVE: list[tuple[str, Incident, dict[str, Any], str]] = [
-    ("profiling is off", incident(), {"spec": OFF}, "spec.profiling.mode is Off, so no step was recorded"),
-    ("profiling is off since", incident(profile=LAUNCHED), {"spec": OFF}, "spec.profiling.mode is Off, so no step"),
+    ("profiling is off", incident(), {"spec": OFF}, "spec.profiling.mode is Never, so no step was recorded"),
+    ("profiling is off since", incident(profile=LAUNCHED), {"spec": OFF}, "spec.profiling.mode is Never, so no step"),
     ("no way", incident(), {"workload": PAIR}, "NotInstrumented: "),
     ("no way any more", incident(profile=FAILED), {"workload": PAIR}, "NotInstrumented: "),
     ("given up", incident(profile=THRICE), {}, "3 profiling Jobs failed, the last with JobFailed: exit code 1"),
@@ -198,7 +198,7 @@ def test_a_diagnosis_is_told_with_bottleneck_cause_confidence_and_evidence() -> 
     assert event.message == "Straggler (SlowNode), confidence 90%: node-1: slow"
     _, event = record(steps.explain(slow(incident(), spec=OFF, supporting=("GPUs are busy",))))
     assert event.message == (
-        "Inconclusive, confidence 0%: spec.profiling.mode is Off, so no step was recorded; GPUs are busy"
+        "Inconclusive, confidence 0%: spec.profiling.mode is Never, so no step was recorded; GPUs are busy"
     )
     same = replace(worlds.PROFILED, account=worlds.FAST_STEP)
     _, event = record(steps.explain(slow(incident(profile=same))))
@@ -287,7 +287,7 @@ def test_what_carries_no_proposal_is_said_by_the_hardware_first() -> None:
     [
         slow(explained()),
         slow(incident(), findings=(HOT,)),
-        slow(HARDWARE, spec=spec(RemediationMode.OFF)),
+        slow(HARDWARE, spec=spec(RemediationMode.OBSERVE)),
         slow(replace(HARDWARE, blocked=("Rejected", "no"))),
         slow(replace(HARDWARE, proposal=worlds.PROPOSED)),
     ],
@@ -299,7 +299,7 @@ def test_nothing_is_ruled_out(here: World) -> None:
 
 MISSING: list[tuple[str, Incident, RemediationMode, bool]] = [
     ("none", explained(), RemediationMode.PULL_REQUEST, True),
-    ("none, and none is wanted", explained(), RemediationMode.OFF, False),
+    ("none, and none is wanted", explained(), RemediationMode.OBSERVE, False),
     ("none, for good", explained(blocked=("A", "")), RemediationMode.PULL_REQUEST, False),
     ("a rehearsal", explained(proposal=replace(worlds.PROPOSED, dry_run=True, number=None)),
      RemediationMode.DRY_RUN, False),

@@ -70,7 +70,7 @@ def test_in_an_incident_what_the_next_fact_rests_on_is_looked_for(
 
 
 def test_where_no_proposal_is_wanted_no_source_is_looked_for() -> None:
-    assert needs(spec(RemediationMode.OFF), ailing(explained()), regressed()) == frozenset()
+    assert needs(spec(RemediationMode.OBSERVE), ailing(explained()), regressed()) == frozenset()
 
 
 def test_what_is_not_diagnosed_may_yet_carry_a_proposal() -> None:
