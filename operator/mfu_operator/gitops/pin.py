@@ -1,6 +1,6 @@
 """Setting an image's digest in a person's file: every other byte of it stays as it was."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -27,20 +27,9 @@ def pin(text: str, image: str, digest: str) -> str:
     Raises:
         AskPerson(NothingToPin): the image is not named there, has this digest already, or the text is not YAML.
     """
-    try:
-        roots = list(YAML(typ="rt").compose_all(text))
-    except YAMLError as error:
-        raise AskPerson("NothingToPin", f"the file that should name {image} is not valid YAML: {error}") from error
     wanted = parse(image).full_name
-    edits = sorted({edit for root in roots for edit in _edits(root, wanted, digest, text)}, reverse=True)
-    pinned = text
-    for start, end, new in edits:
-        pinned = pinned[:start] + new + pinned[end:]
-    if pinned == text:
-        raise AskPerson(
-            "NothingToPin", f"{image} is not named where it was expected, or has digest {digest[:19]} already"
-        )
-    return pinned
+    missing = f"{image} is not named where it was expected, or has digest {digest[:19]} already"
+    return _pinned(text, image, lambda root: _edits(root, wanted, digest, text), missing)
 
 
 def pin_tag(text: str, image: str, digest: str) -> str:
@@ -49,18 +38,9 @@ def pin_tag(text: str, image: str, digest: str) -> str:
     Raises:
         AskPerson(NothingToPin): no such values are there.
     """
-    try:
-        roots = list(YAML(typ="rt").compose_all(text))
-    except YAMLError as error:
-        raise AskPerson("NothingToPin", f"the file that should name {image} is not valid YAML: {error}") from error
     wanted = parse(image).full_name
-    edits = sorted({edit for root in roots for edit in _tags(root, wanted, digest, text)}, reverse=True)
-    pinned = text
-    for start, end, new in edits:
-        pinned = pinned[:start] + new + pinned[end:]
-    if pinned == text:
-        raise AskPerson("NothingToPin", f"no tag beside a repository {image} is there")
-    return pinned
+    missing = f"no tag beside a repository {image} is there"
+    return _pinned(text, image, lambda root: _tags(root, wanted, digest, text), missing)
 
 
 def pin_chart(text: str, chart: str, version: str, good: str) -> str:
@@ -71,16 +51,21 @@ def pin_chart(text: str, chart: str, version: str, good: str) -> str:
     Raises:
         AskPerson(NothingToPin): no such chart is asked for there.
     """
+    missing = f"chart {chart} {version} is not asked for there"
+    return _pinned(text, chart, lambda root: _versions(root, chart, version, good, text), missing)
+
+
+def _pinned(text: str, named: str, edits: Callable[[Node | None], Iterator[Edit]], missing: str) -> str:
+    """The text with the edits of each of its documents; where there are none, a person is told what is missing."""
     try:
         roots = list(YAML(typ="rt").compose_all(text))
     except YAMLError as error:
-        raise AskPerson("NothingToPin", f"the file that should name {chart} is not valid YAML: {error}") from error
-    edits = sorted({edit for root in roots for edit in _versions(root, chart, version, good, text)}, reverse=True)
+        raise AskPerson("NothingToPin", f"the file that should name {named} is not valid YAML: {error}") from error
     pinned = text
-    for start, end, new in edits:
-        pinned = pinned[:start] + new + pinned[end:]
+    for start, end, new in sorted({edit for root in roots for edit in edits(root)}, reverse=True):
+        pinned = f"{pinned[:start]}{new}{pinned[end:]}"
     if pinned == text:
-        raise AskPerson("NothingToPin", f"chart {chart} {version} is not asked for there")
+        raise AskPerson("NothingToPin", missing)
     return pinned
 
 
@@ -111,7 +96,7 @@ def _tags(node: Node | None, wanted: str, digest: str, text: str) -> Iterator[Ed
     for _, value in node.value:
         yield from _tags(value, wanted, digest, text)
     named = fields.get("repository", fields.get("name"))
-    meant = named is None or (isinstance(named, ScalarNode) and wanted.endswith(parse(named.value).name))
+    meant = named is None or (isinstance(named, ScalarNode) and f"/{wanted}".endswith(f"/{parse(named.value).name}"))
     if meant and isinstance(fields.get("digest"), ScalarNode):
         yield _scalar(fields["digest"], digest, text)
     elif meant and isinstance(fields.get("tag"), ScalarNode):

@@ -6,7 +6,7 @@ import pytest
 
 from mfu_operator.errors import AskPerson
 from mfu_operator.gitops.images import Image, parse
-from mfu_operator.gitops.pin import pin
+from mfu_operator.gitops.pin import pin, pin_chart, pin_tag
 
 IMAGE = "registry.example:5000/team/gpt"
 DIGEST = f"sha256:{'a' * 64}"
@@ -60,3 +60,86 @@ def test_short_and_full_names_are_the_same_image() -> None:
 )
 def test_a_reference_has_a_name_a_tag_and_a_digest(reference: str, image: Image) -> None:
     assert parse(reference) == image
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"image: {IMAGE}:v1", f"image: {IMAGE}@{DIGEST}"),
+        (f"a: [{{image: '{IMAGE}'}}]", f"a: [{{image: '{IMAGE}@{DIGEST}'}}]"),
+        (f"image: {{name: {IMAGE}, image: {IMAGE}}}", f"image: {{name: {IMAGE}, image: {IMAGE}@{DIGEST}}}"),
+        (f"images: {{image: {IMAGE}}}", f"images: {{image: {IMAGE}@{DIGEST}}}"),
+        (f"name: {IMAGE}\nimage: {IMAGE}", f"name: {IMAGE}\nimage: {IMAGE}@{DIGEST}"),
+        (f"images:\n- {IMAGE}\n- [x]\n- name: {IMAGE}",
+         f"images:\n- {IMAGE}\n- [x]\n- name: {IMAGE}\n  digest: {DIGEST}"),
+        (f"images:\n- newTag: v1\n- ? [a]\n  : b\n  name: {IMAGE}",
+         f"images:\n- newTag: v1\n- ? [a]\n  : b\n  name: {IMAGE}\n  digest: {DIGEST}"),
+        (f"images: [{{name: {IMAGE}}}]", f"images: [{{name: {IMAGE}, digest: {DIGEST}}}]"),
+        (f"images:\n- name: x\n  newName: {IMAGE}\n  newTag: v1",
+         f"images:\n- name: x\n  newName: {IMAGE}\n  digest: {DIGEST}"),
+        (f"images:\n- digest: x\n  name: {IMAGE}\n  newTag: v1", f"images:\n- digest: {DIGEST}\n  name: {IMAGE}\n"),
+        (f"--- 1\n---\nimage: {IMAGE}\n---\nimage: {IMAGE}:x\n",
+         f"--- 1\n---\nimage: {IMAGE}@{DIGEST}\n---\nimage: {IMAGE}@{DIGEST}\n"),
+    ],
+)  # fmt: skip
+def test_an_image_is_pinned_wherever_it_is_named(text: str, expected: str) -> None:
+    assert pin(text, IMAGE, DIGEST) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"image: {{repository: {IMAGE}, tag: v1}}", f"image: {{repository: {IMAGE}, tag: v1@{DIGEST}}}"),
+        (f"image: {{repository: {IMAGE}, tag: 'v1@old'}}", f"image: {{repository: {IMAGE}, tag: 'v1@{DIGEST}'}}"),
+        ("a:\n- repository: team/gpt\n  digest: old\n  tag: v1",
+         f"a:\n- repository: team/gpt\n  digest: {DIGEST}\n  tag: v1"),
+        ("image: {name: gpt, tag: v1}", f"image: {{name: gpt, tag: v1@{DIGEST}}}"),
+        ("image: {tag: v1}", f"image: {{tag: v1@{DIGEST}}}"),
+        ("image: {? [a] : b, tag: v1}", f"image: {{? [a] : b, tag: v1@{DIGEST}}}"),
+        ("image: {repository: other/gpt, tag: v1}", None),
+        ("image: {repository: pt, tag: v1}", None),
+        ("image: {repository: [gpt], tag: v1}", None),
+        (f"image: {{repository: {IMAGE}, tag: [v1]}}", None),
+        (f"image: {{repository: {IMAGE}, digest: [v1]}}", None),
+        (f"image: {{repository: {IMAGE}}}", None),
+        (f"image: {{repository: {IMAGE}, digest: {DIGEST}}}", None),
+        ("a: [", None),
+        ("- 1", None),
+    ],
+)  # fmt: skip
+def test_a_tag_beside_its_repository_is_pinned(text: str, expected: str | None) -> None:
+    if expected is not None:
+        assert pin_tag(text, IMAGE, DIGEST) == expected
+        return
+    with pytest.raises(AskPerson) as raised:
+        pin_tag(text, IMAGE, DIGEST)
+    assert raised.value.reason == "NothingToPin"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a: [{chart: gpt, targetRevision: 1.x, y: z}]", "a: [{chart: gpt, targetRevision: 1.2.0, y: z}]"),
+        ("chart: gpt\nversion: '1.x'", "chart: gpt\nversion: '1.2.0'"),
+        ("chart: gpt\ntargetRevision: 1.x\nversion: 9", "chart: gpt\ntargetRevision: 1.2.0\nversion: 9"),
+        ("dependencies:\n- name: gpt\n  repository: r\n  version: 1.x",
+         "dependencies:\n- name: gpt\n  repository: r\n  version: 1.2.0"),
+        ("x: {? [a] : b, chart: gpt, version: 1.x}", "x: {? [a] : b, chart: gpt, version: 1.2.0}"),
+        ("name: gpt\nversion: 1.x", None),
+        ("chart: other\nversion: 1.x", None),
+        ("chart: gpt\nversion: 2.x", None),
+        ("chart: [gpt]\nversion: 1.x", None),
+        ("chart: gpt\nversion: [1.x]", None),
+        ("chart: gpt", None),
+        ("version: 1.x", None),
+        ("- gpt", None),
+        ("a: [", None),
+    ],
+)  # fmt: skip
+def test_a_chart_is_pinned_where_its_range_is_asked_for(text: str, expected: str | None) -> None:
+    if expected is not None:
+        assert pin_chart(text, "gpt", "1.x", "1.2.0") == expected
+        return
+    with pytest.raises(AskPerson) as raised:
+        pin_chart(text, "gpt", "1.x", "1.2.0")
+    assert raised.value.reason == "NothingToPin"

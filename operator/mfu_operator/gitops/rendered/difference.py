@@ -125,7 +125,7 @@ def _renamed(before: Delivered, after: Delivered) -> dict[str, str]:
     found: dict[str, str] = {}
     for place, leaf in after.leaves.items():
         old = before.leaves.get(place)
-        if leaf.name == "reference" and old is not None and old.value != leaf.value:
+        if leaf.name == "reference" and old is not None:
             one, other = _object(before, str(old.value)), _object(after, str(leaf.value))
             if one and other and one.split("/")[0] == other.split("/")[0] and one not in after.objects:
                 found[one] = other

@@ -112,7 +112,7 @@ class Leaves:
                 continue
             value = comparable(found.value)
             raw = shown(found.name, found.word.raw, self._key)
-            if raw == found.word.raw and isinstance(found.value, str):
+            if raw == found.word.raw:
                 secret = shown(found.name, found.value, self._key)
                 raw = raw if secret == found.value else secret
             self.add(Leaf(told, key + found.key, found.name, value, found.word.field, raw, found.words, "", container,
@@ -139,8 +139,8 @@ class Leaves:
             self._script(told, path, start, name, text, raw)
         else:
             single = "\n" not in text.strip()
-            self.add(Leaf(told, start, _name(name) if single else "text", text.strip() if not single else
-                          comparable(text.strip()), path, shown(name, text, self._key), not single, name))  # fmt: skip
+            self.add(Leaf(told, start, _name(name) if single else "text", comparable(text.strip()), path,
+                          shown(name, text, self._key), not single, name))  # fmt: skip
 
     def _program(self, told: str, path: str, key: str, name: str, text: str, raw: str) -> None:
         program = programs.read(text)
@@ -157,7 +157,7 @@ class Leaves:
         for found in commands.read([commands.Word("sh", path, raw), word]):
             if isinstance(found, commands.Document):
                 self.file(told, path, found.name, found.text, "", f"{key} <{found.name} ")
-            elif found.word is not word or found.key != "word 0":
+            else:
                 self.add(Leaf(told, f"{key} {found.key}", found.name, comparable(found.value), path, raw,
                               found.words, name, beside=found.beside))  # fmt: skip
         if len(text) > shell.MAX_CHARACTERS:
@@ -194,7 +194,7 @@ def _inner(path: str, value: Any) -> Iterator[tuple[str, Any]]:
         for name, inner in zip(item_names(value), value, strict=True):
             yield from _inner(item(path, name), inner)
     else:
-        yield path, value if isinstance(value, str | int | float | bool) or value is None else str(value)
+        yield path, value
 
 
 def _entries(value: Any) -> Iterator[tuple[str, Any]]:
@@ -203,7 +203,7 @@ def _entries(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _is_words(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(word, str | int | float) for word in value)
+    return isinstance(value, list) and all(isinstance(word, str | int | float) for word in value)
 
 
 def _name(path: str) -> str:

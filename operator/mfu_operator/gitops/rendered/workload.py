@@ -175,9 +175,9 @@ def _named(workload: Thing, near: Sequence[Thing], found: references.References)
     while waiting:
         kind, name = waiting.pop(0)
         for thing in near:
-            if (thing.kind, thing.name) == (kind, name) and thing not in taken and thing is not workload:
+            if (thing.kind, thing.name) == (kind, name) and thing not in taken:
                 taken.append(thing)
-                more = references.of({"spec": thing.body.get("spec"), **_flavors(thing)})
+                more = references.of(_flavors(thing))
                 waiting.extend(more.named)
                 for (of_kind, of_name), entries in more.maps.items():
                     found.use(of_kind, of_name, entries)

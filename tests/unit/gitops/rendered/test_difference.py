@@ -78,9 +78,18 @@ def test_a_field_of_one_value_does_not_stay_where_its_value_goes() -> None:
     other = leaf("spec.a --b", "1", field="spec.a", raw="x y --b")
     (gone,) = [each for each in differences(gets(plain, other), gets(other)) if each.key == "spec.a"]
     assert gone.after is None
+    (came,) = [each for each in differences(gets(other), gets(plain, other)) if each.key == "spec.a"]
+    assert came.before is None
+    (option,) = differences(gets(plain, other), gets(plain))
+    assert option.after is None
     number = leaf("spec.a --c", "1", field="spec.a", raw=7)
     (lost,) = [each for each in differences(gets(number, other), gets(other)) if each.key == "spec.a --c"]
     assert lost.after is None
+
+
+def test_a_word_that_another_one_took_the_place_of_is_gone() -> None:
+    b, c = (leaf(f"{FIELD} --{name}", "1", field=FIELD, raw=f"--{name}") for name in "bc")
+    assert [(each.before, each.after) for each in differences(gets(b), gets(c))] == [("--b", None), (None, "--c")]
 
 
 def config(name: str, workers: str = "8") -> tuple[Leaf, Leaf]:
@@ -128,11 +137,27 @@ def test_a_reference_to_what_is_not_rendered_is_a_difference() -> None:
     ]
 
 
+def test_a_reference_to_what_is_rendered_only_afterwards_is_a_difference() -> None:
+    before = gets(leaf("spec.config", "a", name="reference"))
+    assert told(before, gets(*config("b"))) == [
+        "ConfigMap/b data.workers: (absent) → 8",
+        "Job/gpt spec.config: a → b",
+    ]
+
+
 def test_a_reference_that_came_is_a_difference_and_a_name_that_looks_like_one_is_no_reference() -> None:
     assert told(gets(), gets(leaf("spec.config", "a", name="reference"))) == ["Job/gpt spec.config: (absent) → a"]
     before = gets(leaf("data.workers", "8", of="ConfigMap/a"), leaf("spec.x", "a"))
     after = gets(leaf("data.workers", "8", of="ConfigMap/b"), leaf("spec.x", "b"))
     assert len(told(before, after)) == 3
+    other = leaf("spec.x", "gpt"), leaf("spec.x", "gpt-v2")
+    assert told(gets(*config("gpt"), other[0]), gets(*config("gpt-v2"), other[1])) == ["Job/gpt spec.x: gpt → gpt-v2"]
+
+
+def test_only_configs_and_secrets_of_that_very_name_are_renamed() -> None:
+    others = ("Job/gpt-old", "ConfigMap/other", "ConfigMap/x-gpt-old")
+    before, after = gets(*config("gpt-old"), objects=others), gets(*config("gpt-new"), objects=others)
+    assert told(before, after) == []
 
 
 @pytest.mark.parametrize(

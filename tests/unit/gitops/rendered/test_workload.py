@@ -238,6 +238,12 @@ def test_what_acts_on_its_pods_is_part_of_it(other: Thing, acts: bool) -> None:
     assert (f"{other.kind}/x" in given.objects) is acts
 
 
+def test_a_policy_for_one_of_several_kinds_of_pods_acts() -> None:
+    pods = [{"metadata": {"labels": {"app": app}}, "spec": CONTAINERS} for app in ("gpt", "loader")]
+    objects = gets(thing("Job", "gpt", spec={"groups": pods}), thing("NetworkPolicy", "x", **POLICY)).objects
+    assert "NetworkPolicy/x" in objects
+
+
 def test_without_labels_only_a_policy_for_all_pods_acts() -> None:
     bare = thing("Job", "gpt", spec={"template": {"spec": CONTAINERS}})
     objects = gets(bare, thing("NetworkPolicy", "all", spec={}), thing("NetworkPolicy", "x", **POLICY)).objects
@@ -252,9 +258,16 @@ def test_what_is_referred_to_is_followed_and_taken_once() -> None:
         thing("Job", "gpt", **claim),
         thing("PersistentVolumeClaim", "p", spec={"storageClassName": "fast", "volumeName": "v"}),
         thing(
-            "StorageClass", "fast", parameters={"type": "ssd", "secretRef": {"name": "s"}}, metadata={"name": "fast"}
+            "StorageClass",
+            "fast",
+            parameters={"type": "ssd", "secretRef": {"name": "s"}},
+            metadata={"claimName": "q"},
+            status={"claimName": "q"},
         ),
-        thing("PersistentVolume", "v", spec={"storageClassName": "fast", "configMapRef": {"name": "c"}}),
+        thing(
+            "PersistentVolume", "v", spec={"storageClassName": "fast", "configMapRef": {"name": "c"}, "claimName": "p"}
+        ),
+        thing("PersistentVolumeClaim", "q"),
         thing("StorageClass", "slow"),
         config(),
     )
