@@ -163,7 +163,8 @@ def test_beside_a_rebuilt_image_only_a_commit_that_is_clearly_worse_is_blamed(fo
         assert told.because.endswith(f"costs time. Besides, {MOVED_TOLD}.")
     else:
         assert told.because == (
-            f"aaaaaaa (commit a) can have caused DataLoaderWorkers, and so can what is no commit: {MOVED_TOLD}."
+            "aaaaaaa (commit a) can have caused DataLoaderWorkers, and so can something other than a commit: "
+            f"{MOVED_TOLD}."
         )
 
 
