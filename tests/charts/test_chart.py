@@ -107,11 +107,13 @@ def test_an_alert_has_a_runbook_and_asks_for_metrics_that_exist(alert: Mapping[s
     assert alert["annotations"]["runbook"] == f"kubectl mfu runbook {REASON if by_reason else alert['alert']}"
     assert (ROOT / "runbooks" / page.partition("#")[0]).is_file()
     asked = METRIC.findall(alert["expr"])
-    assert asked and set(asked) <= exported()
+    shown = METRIC.findall(" ".join(alert["annotations"].values()))
+    assert asked and {*asked, *shown} <= exported()
 
 
 def test_the_dashboard_asks_for_metrics_that_exist() -> None:
     queries = [target["expr"] for panel in DASHBOARD["panels"] for target in panel["targets"]]
+    queries += [each["expr"] for each in DASHBOARD["annotations"]["list"]]
     assert {name for query in queries for name in METRIC.findall(query)} <= exported()
     probe = (ROOT / "operator" / "mfu_probe" / "metrics.py").read_text()
     for query in queries:

@@ -286,6 +286,13 @@ def test_promtool_accepts_the_alerts() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_an_alert_says_the_numbers_and_what_is_found_out_so_far() -> None:
+    promtool = PROMTOOL or go_binaries("prometheus") / "promtool"
+    command = [str(promtool), "test", "rules", "alerts_test.yaml"]
+    done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_profiling_pods_of_listed_namespaces_accept_no_connection(tmp_path: Path) -> None:
     egress = [{"ports": [{"port": 443}]}]
     for rules in ([], egress):

@@ -18,6 +18,7 @@ from mfu_operator.process import telemetry
 from mfu_operator.process.fleet import CONFIRM_S, Member, Seen, spread
 from mfu_operator.process.listening import heard
 from mfu_operator.process.membership import Membership
+from mfu_operator.reconcile.recovery import devices_of
 from mfu_operator.reconcile.refresh import tells_more
 from mfu_operator.reconcile.unticked import broken, hopeless, salvaged
 from mfu_operator.reconcile.world import Defaults
@@ -123,7 +124,10 @@ class Ticking:
         for failure in ticked.counted:
             telemetry.count(failure)
         telemetry.ails(identity, symptoms)
-        telemetry.show(identity, ticked.status.judgement, ticked.status.incident is not None)
+        telemetry.show(identity, ticked.status.judgement)
+        incident = ticked.status.incident
+        loss = telemetry.Loss(incident, incident.devices or devices_of(spec, 1)) if incident is not None else None
+        telemetry.loses(identity, loss)
         return ticked
 
     def _write(self, member: Member, seen: Seen, changes: Mapping[str, Any]) -> None:
