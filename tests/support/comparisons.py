@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mfu_operator.adapters.render.renderer import Renderer
+from mfu_operator.gitops.blame.model import Blame, Judged, Step, Verdict, Window
 from mfu_operator.gitops.rendered.difference import Difference
 from mfu_operator.gitops.rendered.workload import Wanted
 from mfu_operator.gitops.sources.plan import Part, Plan, Source
@@ -60,3 +61,14 @@ def config(name: str = "gpt-config", **data: object) -> str:
 def told(found: Iterable[Difference] | None) -> list[str] | None:
     """Differences as sentences."""
     return None if found is None else [str(each) for each in found]
+
+
+def blamed(window: Window, subject: str | None, *names: str, **found: Any) -> Blame:
+    """The commit of this subject blamed for those of its changes that hold one of the names; without names for all."""
+    judged = {step.commit.subject: Judged(step, Verdict.SUSPECTED, 1.0, (), (), _guilty(step, names))
+              for step in window.steps}  # fmt: skip
+    return Blame(tuple(judged.values()), judged[subject] if subject else None, "because", **found)
+
+
+def _guilty(step: Step, names: Sequence[str]) -> tuple[Difference, ...]:
+    return tuple(each for each in step.changed or () if not names or any(name in str(each) for name in names))

@@ -1,7 +1,7 @@
 """The desk on which proposals are tried: the head of the branch that takes them, and what they give the workload."""
 
 import posixpath
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mfu_operator.adapters.git.store import Store
@@ -17,7 +17,18 @@ from mfu_operator.investigate.sources import Opened
 
 Files = Mapping[str, bytes | None]
 Place = tuple[str, str]
+_RENAMED = ("ConfigMap", "Secret")
 _DOCUMENTS = (".md", ".rst", ".txt", ".adoc", ".png", ".svg")
+
+
+def decoded(data: bytes) -> str:
+    """A file as a text, whatever its encoding; `encoded` gives every byte back."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def encoded(text: str) -> bytes:
+    """The bytes of a text from `decoded`."""
+    return text.encode("utf-8", "surrogateescape")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,35 +71,51 @@ class Desk:
         """A file of the branch; None where it is none, or not text."""
         entry = self.trees[self.number].get(path)
         data = self.one.blob(entry.oid) if entry is not None else None
-        return data.decode("utf-8", "surrogateescape") if data is not None else None
+        return decoded(data) if data is not None else None
 
     def rest(self, delivered: Delivered) -> tuple[Difference, ...]:
         """What differs from the known good."""
         found = differences(self.good, delivered)
         return tuple(each for each in found if not self._same_image(each))
 
+    def still(self, delivered: Delivered, guilty: Collection[Place]) -> set[Place]:
+        """Those of the guilty places that differ from the known good.
+
+        A ConfigMap or Secret that is not there under its name is looked for under another one, as renaming does.
+        """
+        rest = {each.place for each in self.rest(delivered)}
+        moved = {(kind, key) for (name, key) in rest if (kind := name.partition("/")[0]) in _RENAMED}
+        return {(name, key) for name, key in guilty
+                if (name, key) in rest
+                or (name not in delivered.objects and (name.partition("/")[0], key) in moved)}  # fmt: skip
+
     def _same_image(self, each: Difference) -> bool:
         """Whether an image is another reference to the digest that ran at good."""
         pinned = parse(str(each.new)).digest if each.name == "image" and each.is_there and each.was_there else None
         return pinned is not None and pinned == self.comparison.request.good_digest(str(each.old))
 
-    def tried(self, kind: str, files: Files, guilty: Sequence[Place]) -> Candidate | None:
-        """A candidate from changed files; None where it changes nothing or cannot be rendered."""
+    def tried(self, kind: str, files: Files, guilty: Sequence[Place], tree: str = "") -> Candidate | None:
+        """A candidate from changed files; None where it changes nothing or cannot be rendered.
+
+        Args:
+            kind: of the proposal.
+            files: that it changes.
+            guilty: what it is to bring back.
+            tree: the whole of it, where files alone do not say it (modes, submodules, what is too large to be read).
+        """
         store = self.store
-        if not files:
-            return None
-        tree = store.write(self.trees[self.number], files)
+        tree = tree or store.write(self.trees[self.number], files)
         if tree == store.resolve_tree(self.head):
             return None
         after = (*self.trees[: self.number], store.tree(tree), *self.trees[self.number + 1 :])
         try:
-            rest = self.rest(self.comparison.delivered(after))
+            delivered = self.comparison.delivered(after)
             others = also_changed(self.comparison, self.number, self.trees, after)
         except NotRenderable:
             return None
-        restored = not {each.place for each in rest} & set(guilty)
+        rest, restored = self.rest(delivered), not self.still(delivered, guilty)
         charts = tuple(sorted({folder for path in files if (folder := self._chart_of(path)) is not None}))
-        return Candidate(kind, files, tree, restored, rest, others, self._beside(files), charts)
+        return Candidate(kind, files, tree, restored, rest, others, self._beside(files, after), charts)
 
     def _chart_of(self, path: str) -> str | None:
         """The chart that a file is of, which other releases may use: one that the repository holds."""
@@ -99,12 +126,13 @@ class Desk:
             folder = posixpath.dirname(folder)
         return None
 
-    def _beside(self, files: Files) -> tuple[str, ...]:
-        """Configuration that the workload does not read, and that the proposal changes."""
-        parts = self.comparison.renderer.parts(self.trees)
-        read = {path for part in parts if part.source == self.number
-                for path in self.comparison.renderer.files(part, self.trees)}  # fmt: skip
-        read |= {path for part in parts for path in self._lent(part.helm.value_files)}
+    def _beside(self, files: Files, after: Trees) -> tuple[str, ...]:
+        """Configuration that the workload reads neither before nor after, and that the proposal changes."""
+        read = set[str]()
+        for trees in (self.trees, after):
+            for part in self.comparison.renderer.parts(trees):
+                read.update(self.comparison.renderer.files(part, trees) if part.source == self.number else ())
+                read.update(self._lent(part.helm.value_files))
         read |= {path for source, path in self.comparison.renderer.consulted if source == self.number}
         return tuple(path for path in files if path not in read and not path.endswith(_DOCUMENTS)
                      and not path.startswith("."))  # fmt: skip

@@ -13,7 +13,7 @@ from mfu_operator.gitops.rendered.difference import Difference
 from mfu_operator.gitops.sources.plan import Part, settings_changed
 from mfu_operator.gitops.sources.tree import NotRenderable
 from mfu_operator.investigate.compare import Comparison
-from mfu_operator.investigate.desk import Candidate, Desk, Files, Offer
+from mfu_operator.investigate.desk import Candidate, Desk, Files, Offer, encoded
 from mfu_operator.investigate.desk import desk as desk_of
 from mfu_operator.investigate.sources import Opened
 from mfu_operator.model.masking import is_secret_key, masked
@@ -33,7 +33,7 @@ def pinned(desk: Desk, guilty: Sequence[Difference]) -> Candidate | None:
     if any("@" in str(each.old) for each in guilty):
         return None
     wanted = {parse(str(each.old)).name: digest for each in guilty if (digest := digest_of(str(each.old)))}
-    return _with_digests(desk, wanted)
+    return _with_digests(desk, wanted) if all(digest_of(str(each.old)) for each in guilty) else None
 
 
 def _with_digests(desk: Desk, wanted: Mapping[str, str]) -> Candidate | None:
@@ -49,8 +49,8 @@ def _with_digests(desk: Desk, wanted: Mapping[str, str]) -> Candidate | None:
             for image, digest in wanted.items():
                 for way in (pin, pin_tag):
                     new = _pin(way, text, image, digest)
-                    if text is not None and new is not None and _shows(desk, {path: new.encode()}, image, digest):
-                        files[path] = new.encode()
+                    if text is not None and new is not None and _shows(desk, {path: encoded(new)}, image, digest):
+                        files[path] = encoded(new)
                         text = new
                         break
     candidate = desk.tried("PinDigest", files, [])
@@ -99,12 +99,13 @@ def outside(comparison: Comparison, window: Window, blame: Blame) -> Offer | Ask
         return None
     main = next(index for index, each in enumerate(comparison.opened) if each.main)
     desk = desk_of(comparison, main, window.good)
-    found: Offer | AskPerson | None = None
+    found: AskPerson | None = None
     for number, each in enumerate(comparison.opened):
         if each.store is None and each.good != each.bad:
-            found = _chart(desk, number, each, blame)
-            if isinstance(found, Offer):
-                return found
+            pinned_chart = _chart(desk, number, each, blame)
+            if isinstance(pinned_chart, Offer):
+                return pinned_chart
+            found = found or pinned_chart
     return _parameters(desk, blame) or found
 
 
@@ -127,7 +128,7 @@ def _chart(desk: Desk, number: int, chart: Opened, blame: Blame) -> Offer | AskP
             new = pin_chart(text, name, chart.source.target, chart.good)
         except AskPerson:
             continue
-        candidate = there.tried("PinChart", {path: new.encode()}, places)
+        candidate = there.tried("PinChart", {path: encoded(new)}, places)
         if candidate is not None and candidate.restored:
             pins = (f"chart {name} was {chart.good} while it was fast, and is {chart.bad} since",)
             return Offer(desk, candidate, pins=pins)
@@ -140,10 +141,9 @@ def _chart(desk: Desk, number: int, chart: Opened, blame: Blame) -> Offer | AskP
 
 def _restored(comparison: Comparison, desk: Desk, places: Sequence[tuple[str, str]]) -> bool:
     try:
-        rest = {each.place for each in desk.rest(comparison.delivered(desk.trees))}
+        return not desk.still(comparison.delivered(desk.trees), places)
     except NotRenderable:
         return False
-    return not rest & set(places)
 
 
 def _parameters(desk: Desk, blame: Blame) -> Offer | None:
@@ -169,7 +169,9 @@ def _parameters(desk: Desk, blame: Blame) -> Offer | None:
         if candidate is not None and candidate.restored:
             listed = ", ".join(f"{name} {value}" for name, value in changed.items())
             remark = f"{path} sets {listed} for Application {now.name} alone, whatever the Application itself says."
-            pins = settings_changed((was,), (now,))
+            old, new = (replace(now, helm=replace(now.helm, parameters=tuple(
+                one for one in side.helm.parameters if one[0] in changed))) for side in (was, now))  # fmt: skip
+            pins = settings_changed((old,), (new,))
             return Offer(desk, candidate, remark=remark, pins=pins)
     return None
 

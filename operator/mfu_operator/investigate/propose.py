@@ -10,13 +10,12 @@ from mfu_operator.adapters.git.store import Step as History
 from mfu_operator.errors import AskPerson, Unreadable
 from mfu_operator.gitops.blame import hunks
 from mfu_operator.gitops.blame.model import Blame, Judged, Window
-from mfu_operator.gitops.blame.verdicts import named
+from mfu_operator.gitops.blame.verdicts import named, place_among
 from mfu_operator.gitops.propose import is_rollback
-from mfu_operator.gitops.rendered.difference import differences
-from mfu_operator.gitops.sources.tree import NotRenderable
+from mfu_operator.gitops.sources.tree import Entry, NotRenderable
 from mfu_operator.investigate import pins
 from mfu_operator.investigate.compare import Comparison
-from mfu_operator.investigate.desk import Candidate, Desk, Files, Offer, Place
+from mfu_operator.investigate.desk import Candidate, Desk, Files, Offer, Place, decoded, encoded
 from mfu_operator.investigate.desk import desk as desk_of
 
 
@@ -47,9 +46,11 @@ def propose(comparison: Comparison, window: Window, blame: Blame) -> Offer | Ask
 
 
 def _of_commit(desk: Desk, chosen: Judged, history: History, window: Window) -> Offer | AskPerson:
-    guilty = [each.place for each in window.changed if each.place in {one.place for one in chosen.guilty}]
+    whole_window = {each.place: each for each in window.changed}
+    found = {place_among(one, whole_window) for one in chosen.guilty}
+    guilty = [place for place in whole_window if place in found]
     now = desk.comparison.delivered(desk.trees)
-    if guilty and not {each.place for each in differences(desk.good, now)} & set(guilty):
+    if not desk.still(now, guilty):
         return AskPerson(
             "NothingToRevert",
             f"{desk.branch or 'the branch'} does not hold the change of {named(chosen)} any more: nothing is left to "
@@ -62,7 +63,7 @@ def _of_commit(desk: Desk, chosen: Judged, history: History, window: Window) -> 
         return Offer(desk, pinned, remark=_remark(pinned))
     if history.commit.parents:
         tree, conflicts = desk.store.reverted(history.commit.sha, desk.head)
-        whole = None if conflicts else desk.tried("Revert", _files(desk, tree), guilty)
+        whole = None if conflicts else desk.tried("Revert", _files(desk, tree), guilty, tree)
     if whole is not None and whole.restored and not whole.others and not whole.beside and not whole.charts:
         return Offer(desk, whole, remark=_followed(desk))
     small = _minimal(desk, history, guilty)
@@ -114,26 +115,23 @@ def _files(desk: Desk, tree: str) -> Files:
 
 def _minimal(desk: Desk, history: History, guilty: Sequence[Place]) -> Candidate | None:
     """The pieces of the commit that bring what is guilty back, and no other one."""
-    chosen: dict[str, list[hunks.Hunk]] = {}
-    whole: dict[str, bytes | None] = {}
+    files: dict[str, bytes | None] = {}
     for path in sorted(history.changed):
         before, after, head = (_text(desk, side.get(path)) for side in
                                (history.before, history.changed, desk.trees[desk.number]))  # fmt: skip
         if before is None or after is None or head is None:
-            if after == head and _helps(desk, {path: before.encode() if before is not None else None}, guilty):
-                whole[path] = before.encode() if before is not None else None
+            back = {path: encoded(before) if before is not None else None}
+            if after == head and _helps(desk, back, guilty):
+                files |= back
             continue
+        chosen = []
         for hunk in hunks.hunks(before, after):
             text = hunks.undone(after, head, [hunk])
-            if text is not None and _helps(desk, {path: text.encode()}, guilty):
-                chosen.setdefault(path, []).append(hunk)
-    files: dict[str, bytes | None] = dict(whole)
-    for path, taken in chosen.items():
-        text = hunks.undone(
-            _text(desk, history.changed[path]) or "", _text(desk, desk.trees[desk.number][path]) or "", taken
-        )
+            if text is not None and _helps(desk, {path: encoded(text)}, guilty):
+                chosen.append(hunk)
+        text = hunks.undone(after, head, chosen) if chosen else None
         if text is not None:
-            files[path] = text.encode()
+            files[path] = encoded(text)
     return desk.tried("MinimalRevert", files, guilty)
 
 
@@ -146,12 +144,9 @@ def _helps(desk: Desk, files: Files, guilty: Sequence[Place]) -> bool:
         now, then = desk.comparison.delivered(desk.trees), desk.comparison.delivered(after)
     except NotRenderable:
         return False
-    still = {each.place for each in differences(desk.good, then)}
-    return any(each.place in guilty and each.place not in still for each in differences(now, then)) or any(
-        place not in still and place in {each.place for each in differences(desk.good, now)} for place in guilty
-    )
+    return bool(desk.still(now, guilty) - desk.still(then, guilty))
 
 
-def _text(desk: Desk, entry: object) -> str | None:
-    data = desk.one.blob(entry.oid) if entry is not None and hasattr(entry, "oid") else None
-    return data.decode("utf-8", "surrogateescape") if data is not None else None
+def _text(desk: Desk, entry: Entry | None) -> str | None:
+    data = desk.one.blob(entry.oid) if entry is not None else None
+    return decoded(data) if data is not None else None

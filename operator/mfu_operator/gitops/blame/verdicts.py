@@ -59,7 +59,7 @@ def _standing(window: Window) -> Mapping[Place, frozenset[str]]:
     found: dict[Place, set[str]] = {place: set() for place in wanted}
     for step in reversed(window.steps):
         for difference in step.changed or ():
-            place = _same(difference, wanted)
+            place = place_among(difference, wanted)
             if place is None:
                 continue
             whole = wanted[place]
@@ -74,7 +74,7 @@ def _id(step: Step) -> str:
     return f"{step.source} {step.commit.sha}"
 
 
-def _same(difference: Difference, wanted: Mapping[Place, Difference]) -> Place | None:
+def place_among(difference: Difference, wanted: Mapping[Place, Difference]) -> Place | None:
     """The place among those good → bad; an object that is renamed within the window is found by its kind."""
     if difference.place in wanted:
         return difference.place
@@ -114,7 +114,7 @@ def _reason(
     difference: Difference, step: Step, window: Window, cause: str | None, standing: Mapping[Place, frozenset[str]]
 ) -> _Reason:
     assert window.bad is not None
-    place = _same(difference, {each.place: each for each in window.changed})
+    place = place_among(difference, {each.place: each for each in window.changed})
     if place is None:
         return _Reason(0.0, f"{difference}: the same at good and at bad", difference)
     if _id(step) not in standing[place]:
