@@ -42,11 +42,11 @@ def credentials_of(cluster: Cluster, namespace: str, secret: SecretRef | None, u
         return None
     data = cluster.secret(namespace, secret.name, use)
     bound = (_bound(namespace, secret, data),)
-    password = data.get("token") or data.get("password")
+    password = data.get("token", "").strip() or data.get("password", "").strip()
     signing = data.get("sshSigningKey") or None
     if password:
-        user = (data.get("username") or "").strip() or None
-        return Credentials(user, password.strip(), signing_key=signing, bound=bound)
+        user = data.get("username", "").strip() or None
+        return Credentials(user, password, signing_key=signing, bound=bound)
     app_id, private_key = data.get("githubAppID", "").strip(), data.get("githubAppPrivateKey", "").strip()
     if not app_id or not private_key:
         raise Stall("CredentialsMissing", f"Secret {namespace}/{secret.name} has none of what is read: {use.wanted}")
