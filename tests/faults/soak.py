@@ -52,6 +52,11 @@ MOST_DEPLOYED = 10
 RULE = {"sustain": "3m", "confirm": "6m", "recover": "3m", "warmup": "1m"}
 WELL, SLOW = 0.46, 0.38
 LOOKS_PER_REAL_ONE = 200
+OF_INCIDENTS = tuple(
+    f"mfu_operator_incident_{each}" for each in ("info", "drop_ratio", "gpu_hours_lost", "gpu_hours_per_hour")
+)
+"""Series that are there while an incident is open: how many are, differs."""
+
 MOST_MEMORY = 1.10
 """Of the resident memory, end to middle: what an allocator leaves in pieces."""
 
@@ -217,7 +222,7 @@ class Soak:
             threading.active_count(),
             len(list(Path("/proc/self/fd").iterdir())),
             len(list(Path(tempfile.gettempdir()).iterdir())),
-            sum(len(family.samples) for family in REGISTRY.collect()),
+            sum(len(family.samples) for family in REGISTRY.collect() if family.name not in OF_INCIDENTS),
             len(self.loop.fleet) + len(self.loop.members.backoffs) + len(self.sweep._watched),
             len(self.repository.branches),
         )

@@ -88,8 +88,9 @@ class News(StrEnum):
 class Member:
     """One TrainingBaseline, as it was `seen` last. `idle` counts the ticks in a row that changed nothing, `broken`
     those that ended in an error that nobody foresaw, `conflicts` those that somebody else's write made void; `last` is
-    what the last one went by, `level` the one in force then, `nodes` where its pods were. While it is `ticking`,
-    `begun_s` is when it had been due."""
+    what the last one went by, `level` the one in force then, `nodes` where its pods were. `settled` is the stored
+    status that a tick found to be just what it would write. While it is `ticking`, `begun_s` is when it had been
+    due."""
 
     seen: Seen
     due_s: float
@@ -102,6 +103,7 @@ class Member:
     last: Heard | None = None
     level: Baseline | None = None
     nodes: frozenset[str] = frozenset()
+    settled: bytes | None = None
 
     @property
     def identity(self) -> Identity:

@@ -82,7 +82,11 @@ class Ticking:
         with telemetry.TICKS.time():
             ticked = self._tick(member, seen, read.status, now_s)
         self._post(seen, (*read.events, *ticked.events))
-        self._write(member, seen, codec.patch(written, ticked.status))
+        changes = {}
+        if ticked.status != read.status or member.settled != seen.stored:
+            changes = codec.patch(written, ticked.status)
+            member.settled = None if changes or ticked.status != read.status else seen.stored
+        self._write(member, seen, changes)
         for name, value in seen.asked:
             self.members.adapters.cluster.remove_annotation(seen.object_version, name, value)
         member.idle = member.idle + 1 if ticked.status == read.status and not read.events else 0
