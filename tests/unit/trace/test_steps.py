@@ -104,7 +104,7 @@ def test_an_answer_from_repetition_says_so_and_its_steps_are_equally_long(tmp_pa
     found = analyze([path])
     assert [step.name for step in found.devices[0].steps] == [f"repetition {number}" for number in range(1, 6)]
     assert {step.end_ns - step.start_ns for step in found.devices[0].steps} == {2_790_000, 2_800_000}
-    assert any("told apart by the optimizer's kernels" in one for one in found.traces[0].warnings)
+    assert any("distinguished by the optimizer's kernels" in one for one in found.traces[0].warnings)
 
 
 def test_layers_that_repeat_are_no_steps(tmp_path: Path) -> None:

@@ -154,8 +154,8 @@ def _as_slow(accounts: Sequence[StepAccount], slowest: int, where: str, extra_ns
 def _others_starve(accounts: Sequence[StepAccount], slowest: int) -> bool:
     """Whether a second rank waits for its input, beyond what all of them do."""
     waits = [one.parts_ns.get("idleInput", 0.0) for one in accounts]
-    beyond = sorted(wait - min(waits) for rank, wait in enumerate(waits) if rank != slowest)
-    return beyond[-1] >= ALSO_WAITS * (waits[slowest] - min(waits))
+    second = max(wait for rank, wait in enumerate(waits) if rank != slowest)
+    return second > min(waits) and second - min(waits) >= ALSO_WAITS * (waits[slowest] - min(waits))
 
 
 def _exceeds(values: Sequence[float | None], one: int) -> float:

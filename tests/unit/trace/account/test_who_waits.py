@@ -213,6 +213,11 @@ def test_one_exceeds_the_median_of_the_others_where_all_are_known(
     assert ranks._exceeds(values, 2 if more is not None else 1) == (5.0 if more is None else more)
 
 
+def starved(input_ms: float) -> StepAccount:
+    """A rank that waits so long for its input, of whose loader nothing is known."""
+    return replace(loader(None), parts_ns={"idleInput": input_ms * MS})
+
+
 @pytest.mark.parametrize(
     ("where", "accounts", "as_slow"),
     [
@@ -222,6 +227,10 @@ def test_one_exceeds_the_median_of_the_others_where_all_are_known(
         ("input", [loader(100.0), loader(111.0)], True),
         ("input", [loader(90.0), loader(100.0)], False),
         ("input", [loader(100.0), loader(None)], False),
+        ("input", [starved(1), starved(9), starved(3)], True),
+        ("input", [starved(1), starved(9), starved(2.9)], False),
+        ("input", [starved(3), starved(9)], False),
+        ("input", [starved(0), starved(0), starved(0)], False),
         ("compute", [host(8), host(8)], False),
         ("compute", [loader(100.0), loader(100.0)], False),
     ],

@@ -71,8 +71,22 @@ BYTES = {"h2dBytes": 100.0, "d2hBytes": 100.0}
             BYTES,
             ("bytes to the device per step 131, baseline 100", "bytes to the host 131, baseline 100"),
         ),
-        ({"h2dBytes": 130.0, "d2hBytes": 131.0}, BYTES, ()),
+        ({"h2dBytes": 127.0, "d2hBytes": 131.0}, BYTES, ()),
         ({"h2dBytes": 131.0, "d2hBytes": 130.0}, BYTES, ()),
+        # Beside a large batch, as many bytes come back as were sent away.
+        (
+            {"h2dBytes": 1100.0, "d2hBytes": 105.0},
+            {"h2dBytes": 1010.0, "d2hBytes": 5.0},
+            ("bytes to the device per step 1100, baseline 1010", "bytes to the host 105, baseline 5"),
+        ),
+        (
+            {"h2dBytes": 1110.0, "d2hBytes": 95.0},
+            {"h2dBytes": 1010.0, "d2hBytes": 5.0},
+            ("bytes to the device per step 1110, baseline 1010", "bytes to the host 95, baseline 5"),
+        ),
+        ({"h2dBytes": 1099.0, "d2hBytes": 105.0}, {"h2dBytes": 1010.0, "d2hBytes": 5.0}, ()),
+        ({"h2dBytes": 1110.0, "d2hBytes": 94.0}, {"h2dBytes": 1010.0, "d2hBytes": 5.0}, ()),
+        ({"h2dBytes": 1010.0, "d2hBytes": 105.0}, {"h2dBytes": 1010.0, "d2hBytes": 5.0}, ()),
         # Four times the bytes in one direction are enough, where the other has some of them.
         (
             {"h2dBytes": 401.0, "d2hBytes": 20.0 + 0.2 * 301.0},

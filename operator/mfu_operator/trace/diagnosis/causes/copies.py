@@ -25,6 +25,9 @@ NOTICEABLE = 0.3
 MORE_BYTES = 1.1
 """Times the bytes: above it there are more of them."""
 
+COMES_BACK = 0.9
+"""Of the bytes that went to the host: with so many of them coming back, what was sent away is what is fetched."""
+
 MORE = 1.3
 """Times the bytes: so many more are other work, not noise."""
 
@@ -48,17 +51,23 @@ def _pageable_share(account: StepAccount) -> float:
 
 
 def _offload(case: Case) -> Evidence:
-    """Weights, gradients or optimizer state travel: much more in both directions, or nearly all of the step."""
+    """Weights, gradients or optimizer state travel: much more in both directions, as much more, or most of the step."""
     if case.baseline is None:
         share = case.now.parts_ns["h2d"] / case.now.mean_ns
         return (f"pinned copies to the device take {share:.0%} of the time",) if share > MOST else ()
     both = case.grew(facts.H2D_BYTES, MORE) and (case.grew(facts.D2H_BYTES, MORE) or case.grew(facts.H2D_BYTES, 4.0))
-    if not both or case.more(facts.D2H_BYTES) < 0.2 * case.more(facts.H2D_BYTES):
+    if not (both or _comes_back(case)) or case.more(facts.D2H_BYTES) < 0.2 * case.more(facts.H2D_BYTES):
         return ()
     return (
         case.change("bytes to the device per step", facts.H2D_BYTES),
         case.change("bytes to the host", facts.D2H_BYTES),
     )
+
+
+def _comes_back(case: Case) -> bool:
+    """Whether as many more bytes go to the host as come from it, however large the batch is beside them."""
+    there, back = case.more(facts.D2H_BYTES), case.more(facts.H2D_BYTES)
+    return case.grew(facts.D2H_BYTES, MORE) and back > 0 and min(there, back) >= COMES_BACK * max(there, back)
 
 
 def _extra(case: Case) -> Evidence:
