@@ -148,7 +148,7 @@ def _listed(document: str, key: tuple[str, ...], items: list[Any]) -> Iterator[t
 def _names(items: list[Any]) -> list[str] | None:
     for field in _NAMES:
         names = [str(item[field]) for item in items if isinstance(item, dict) and field in item]
-        if items and len(names) == len(items) == len(set(names)):
+        if len(names) == len(items) == len(set(names)):
             return names
     return None
 

@@ -69,6 +69,8 @@ def of(path: str, before: str | None, after: str | None) -> list[str]:
         ("a: {}\n", "a: {b: 1}\n", ["f.yaml a.b (absent) → 1"]),
         ("a: {b: 1}\n", "a: {}\n", ["f.yaml a.b 1 → (absent)"]),
         ("a: {}\n", "ab: {b: 1}\n", ["f.yaml a {} → (absent)", "f.yaml ab.b (absent) → 1"]),
+        ("a: {}\nc: 1\n", "a: {b: 1}\nc: 1\n", ["f.yaml a.b (absent) → 1"]),
+        ("a: {}\n", "a: 1\n", ["f.yaml a {} → 1"]),
         ("a: {}\n", "c: 1\n", ["f.yaml a {} → (absent)", "f.yaml c (absent) → 1"]),
         ("a: 0\n", "a: {b: 1}\n", ["f.yaml a 0 → (absent)", "f.yaml a.b (absent) → 1"]),
         ("c: 1\nb: 1\n", "c: 2\nb: 2\n", ["f.yaml b 1 → 2", "f.yaml c 1 → 2"]),
@@ -89,6 +91,7 @@ def test_a_text_among_values_is_compared_line_by_line() -> None:
     assert of("f.yaml", 'a: "x"\n', 'a: "x\\ny"\n') == ["f.yaml a (text changed)"]
     assert of("f.yaml", "a: x\n", "a: y\n") == ["f.yaml a x → y"]
     assert of("f.yaml", "a: 1\n", 'a: "x\\ny"\n') == ["f.yaml a 1 → x y"]
+    assert of("f.yaml", 'a: "x\\ny"\n', "a: 1\n") == ["f.yaml a x y → 1"]
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,12 @@ def test_what_is_no_configuration_is_refused(path: str, text: str) -> None:
         leaves(path, text)
 
 
+def test_a_broken_file_is_refused_with_the_reason() -> None:
+    with pytest.raises(NotStructuredError, match="Expected"):
+        leaves("a.toml", "x")
+    assert leaves("a.yaml", "") == {}
+
+
 def test_a_file_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(manifests, "MAX_LEAVES", 2)
     assert len(leaves("a.json", "[1, 2]")) == 2

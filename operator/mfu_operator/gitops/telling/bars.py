@@ -14,7 +14,7 @@ _REST = "·"
 
 def level_bars(rows: Sequence[tuple[str, float, str]]) -> str:
     """One bar a row: its name, its value and how that is written. The longest value is the whole width."""
-    most = max((amount for _, amount, _ in rows), default=0.0)
+    most = max(amount for _, amount, _ in rows)
     name_width = max(len(name) for name, _, _ in rows)
     return "\n".join(
         f"{name:<{name_width}} {_bar(amount / most if most > 0 else 0.0)} {written}" for name, amount, written in rows
@@ -29,12 +29,11 @@ def step_bars(healthy: StepAccount | None, now: StepAccount, names: Mapping[str,
         now: the slow one.
         names: how parts are called.
     """
-    steps = [("before", healthy)] if healthy is not None else []
-    steps.append(("now", now))
-    most = max(step.mean_ns for _, step in steps if step is not None)
+    steps = [(name, step) for name, step in (("before", healthy), ("now", now)) if step is not None]
+    most = max(step.mean_ns for _, step in steps)
     shown = _largest(healthy, now)
     fills = {part: _FILLS[index] for index, part in enumerate(shown)}
-    lines = [f"{name:<6} {_stacked(step, fills, most)} {step.mean_ns / 1e6:.1f} ms" for name, step in steps if step]
+    lines = [f"{name:<6} {_stacked(step, fills, most)} {step.mean_ns / 1e6:.1f} ms" for name, step in steps]
     legend = [f"{fill} {names[part]}" for part, fill in fills.items()]
     return "\n".join([*lines, "", "       " + "   ".join([*legend, f"{_REST} everything else"])])
 
@@ -65,5 +64,5 @@ def _stacked(step: StepAccount, fills: Mapping[str, str], most_ns: float) -> str
 
 
 def _bar(share: float) -> str:
-    eighths = round(max(0.0, min(share, 1.0)) * WIDTH * 8)
+    eighths = round(max(0.0, share) * WIDTH * 8)
     return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()

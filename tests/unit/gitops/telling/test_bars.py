@@ -65,6 +65,15 @@ def test_a_part_of_less_than_half_a_character_has_no_fill(amount: float, shown: 
     assert ("copies" in step_bars(step(48, h2d=amount), step(24, compute=24), NAMES)) is shown
 
 
+def test_a_part_that_is_not_recorded_took_no_time() -> None:
+    tiny = StepAccount(10, 48.0, 0.0, {"compute": 24.0})
+    for healthy in (None, tiny, StepAccount(10, 0.0, 0.0, {})):
+        line, _, legend = step_bars(healthy, tiny, NAMES).splitlines()[-3:]
+        assert line == f"now    {'█' * 24}{'·' * 24} 0.0 ms"
+        assert legend == "       █ compute   · everything else"
+    assert step_bars(None, StepAccount(10, 48.0, 0.0, {"compute": 48.5}), NAMES).startswith(f"now    {'█' * 48} ")
+
+
 def test_a_part_that_is_gone_has_its_fill_all_the_same() -> None:
     assert "▓ waiting" in step_bars(step(48, compute=24, idleInput=24), step(24, compute=24), NAMES)
 
