@@ -37,7 +37,7 @@ def hunks(before: str, after: str) -> tuple[Hunk, ...]:
     for tag, i, j, k, m in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if tag == "equal":
             continue
-        if tag == "replace" and j - i == m - k:
+        if j - i == m - k:
             for offset in range(m - k):
                 found.extend(_line(old[i + offset], new[k + offset], k + offset))
         else:

@@ -62,8 +62,7 @@ class _Reader:
             elif text.startswith("$(", self._at):
                 self._substituted()
             elif char == "#" and not self._in_word:
-                end = text.find("\n", self._at)
-                self._at = len(text) if end < 0 else end
+                self._at = self._line_end()
             elif text.startswith("<<<", self._at):
                 self._add("<<<")
                 self._at += 3
@@ -141,7 +140,7 @@ class _Reader:
         while end < len(self._text) and self._text[end] != quote:
             end += 2 if quote == '"' and self._text[end] == "\\" else 1
         inner = self._text[self._at + 1 : end]
-        self._word.append(inner if quote == "'" or "\\" not in inner else inner.replace("\\\n", "").replace('\\"', '"'))
+        self._word.append(inner if quote == "'" else inner.replace("\\\n", "").replace('\\"', '"'))
         self._at = end + 1
 
     def _escaped(self) -> None:
@@ -174,13 +173,16 @@ class _Reader:
             self._awaited.append(self._text[self._at : end])
         self._at = end + (self._text[end : end + 1] in ("'", '"'))
 
+    def _line_end(self) -> int:
+        end = self._text.find("\n", self._at)
+        return len(self._text) if end < 0 else end
+
     def _read_documents(self) -> None:
         for mark in self._awaited:
             lines: list[str] = []
             while self._at < len(self._text):
-                end = self._text.find("\n", self._at)
-                line = self._text[self._at : end if end >= 0 else len(self._text)]
-                self._at = len(self._text) if end < 0 else end + 1
+                line = self._text[self._at : self._line_end()]
+                self._at = self._line_end() + 1
                 if line.strip() == mark:
                     break
                 lines.append(line)
