@@ -1,7 +1,7 @@
 """`kubectl mfu approve`, `reject` and `snooze`: a person's word on a proposal, which the operator takes note of."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
@@ -11,18 +11,23 @@ from mfu_operator.api import status as codec
 from mfu_operator.api.group import APPROVE_ANNOTATION, REJECT_ANNOTATION, SNOOZE_ANNOTATION
 from mfu_operator.api.requests import asked_value, snooze_value
 from mfu_operator.cli import baselines
+from mfu_operator.cli.connection import baseline_names, connection_options
 from mfu_operator.detect.formatting import clock
 from mfu_operator.errors import AskPerson
 from mfu_operator.model.baseline import RemediationMode
 from mfu_operator.model.incident import Incident
 
-_NAMESPACE = click.option("-n", "--namespace", help="The baseline's namespace; default: that of the current context.")
+_OPTION = click.option("-n", "--namespace", help="The baseline's namespace; default: that of the current context.")
+
+
+def _namespace(command: Callable[..., None]) -> Callable[..., None]:
+    return _OPTION(connection_options(command))
 
 
 @click.command("approve")
-@click.argument("name")
+@click.argument("name", shell_complete=baseline_names)
 @click.option("--reason", default="approved", show_default=True, help="Why it cannot wait; kept in the record.")
-@_NAMESPACE
+@_namespace
 def approve_command(name: str, reason: str, namespace: str | None) -> None:
     """Have the pull request of a baseline's open incident opened now.
 
@@ -42,9 +47,9 @@ def approve_command(name: str, reason: str, namespace: str | None) -> None:
 
 
 @click.command("reject")
-@click.argument("name")
+@click.argument("name", shell_complete=baseline_names)
 @click.option("--reason", required=True, help="Why the commit must stay; kept in the record.")
-@_NAMESPACE
+@_namespace
 def reject_command(name: str, reason: str, namespace: str | None) -> None:
     """Say no to undoing the commit that is held responsible for a baseline's open incident.
 
@@ -60,12 +65,12 @@ def reject_command(name: str, reason: str, namespace: str | None) -> None:
 
 
 @click.command("snooze")
-@click.argument("name")
+@click.argument("name", shell_complete=baseline_names)
 @click.option(
     "--for", "duration", required=True, help='For how long, like "8h" or "90m"; "0s" ends it. At most 90 days.'
 )
 @click.option("--reason", default="no reason given", help="Why; kept in the status until then.")
-@_NAMESPACE
+@_namespace
 def snooze_command(name: str, duration: str, reason: str, namespace: str | None) -> None:
     """Want no pull request for a baseline for a while.
 

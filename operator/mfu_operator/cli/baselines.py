@@ -3,14 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kubernetes import client, config
+from kubernetes import client
 from kubernetes.client.exceptions import ApiException
-from kubernetes.config.config_exception import ConfigException
 
-from mfu_operator.adapters.cluster import connect
 from mfu_operator.adapters.cluster.failures import translated
 from mfu_operator.adapters.cluster.kubernetes import MERGE_PATCH
 from mfu_operator.api.group import GROUP, PLURAL, VERSION
+from mfu_operator.cli.connection import connected, current_namespace
 from mfu_operator.errors import Stall
 from mfu_operator.model.terminal_text import for_terminal
 
@@ -25,7 +24,7 @@ def one(namespace: str | None, name: str) -> Mapping[str, Any]:
         Stall: BaselineNotFound, NoCluster, ClusterAccessDenied.
         Retry: ClusterUnreachable.
     """
-    api = client.CustomObjectsApi(connect())
+    api = client.CustomObjectsApi(connected())
     where = namespace or current_namespace()
     with translated(f"reading TrainingBaseline {where}/{name}"):
         try:
@@ -43,7 +42,7 @@ def one(namespace: str | None, name: str) -> Mapping[str, Any]:
 
 def several(namespace: str | None, everywhere: bool) -> Sequence[Mapping[str, Any]]:
     """The TrainingBaselines of a namespace, or of all."""
-    api = client.CustomObjectsApi(connect())
+    api = client.CustomObjectsApi(connected())
     with translated("listing TrainingBaselines"):
         found: Any = (
             api.list_cluster_custom_object(GROUP, VERSION, PLURAL, _request_timeout=TIMEOUT_S)
@@ -77,7 +76,7 @@ def patch(metadata: Mapping[str, Any], change: Mapping[str, Any]) -> None:
         Retry: ClusterUnreachable.
         Conflict: ObjectChanged, where somebody else was quicker.
     """
-    api = client.CustomObjectsApi(connect())
+    api = client.CustomObjectsApi(connected())
     namespace, name = metadata["namespace"], metadata["name"]
     guarded = {**change, "metadata": {**change.get("metadata", {}), "resourceVersion": metadata.get("resourceVersion")}}
     with translated(f"changing TrainingBaseline {namespace}/{name}"):
@@ -91,12 +90,3 @@ def patch(metadata: Mapping[str, Any], change: Mapping[str, Any]) -> None:
             _content_type=MERGE_PATCH,
             _request_timeout=TIMEOUT_S,
         )
-
-
-def current_namespace() -> str:
-    """The namespace of the kubeconfig's current context."""
-    try:
-        _, context = config.list_kube_config_contexts()  # type: ignore[no-untyped-call]
-    except ConfigException:
-        return "default"
-    return str(context["context"].get("namespace") or "default")

@@ -9,6 +9,7 @@ from typing import Any
 import click
 import yaml
 
+from mfu_operator.cli.connection import baseline_names, connected, connection_options, kubectl_arguments
 from mfu_operator.cli.manifest import read_manifest, spec_of
 from mfu_operator.errors import Unreadable
 from mfu_operator.profiling.live.policies import policies
@@ -24,7 +25,7 @@ FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 
 
 @click.command("capture")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=baseline_names)
 @click.option("-f", "--filename", type=FILE, help="The workload's manifest, of one or several documents.")
 @click.option("--pods", type=FILE, help="The run's pods as `kubectl get pods -o yaml` prints them.")
 @click.option("--baseline", type=FILE, help="A TrainingBaseline: its container, command and profiling settings.")
@@ -32,6 +33,7 @@ FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 @click.option("--dry-run", is_flag=True, help="With -f: print the plan; nothing is sent anywhere.")
 @click.option("--print-policies", is_flag=True, help="Print the network policies that a capture needs, and end.")
 @click.option("-n", "--namespace", help="Of the baseline, or of the policies; default: the current context's.")
+@connection_options
 @click.option("--ranks", type=click.IntRange(1, 64), help="With NAME: how many ranks are asked.")
 @click.option("--steps", type=click.IntRange(5, 30), help="With NAME: how many steps are recorded.")
 @click.option(
@@ -85,7 +87,7 @@ def _captured(
     name: str, namespace: str | None, image: str | None, ranks: int | None, steps: int | None, keep: Path | None,
     output: str,
 ) -> None:  # fmt: skip
-    from mfu_operator.adapters.cluster import KubernetesCluster, connect  # half a second that a plan does not need
+    from mfu_operator.adapters.cluster import KubernetesCluster  # half a second that a plan does not need
     from mfu_operator.cli import baselines, render
     from mfu_operator.cli.capture_live import capture_now
     from mfu_operator.cli.held_traces import HeldTraces
@@ -97,8 +99,8 @@ def _captured(
     traces = None
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True)
-        traces = HeldTraces(keep, tell)
-    cluster, baseline = KubernetesCluster(connect()), baselines.one(namespace, name)
+        traces = HeldTraces(keep, tell, connection=kubectl_arguments())
+    cluster, baseline = KubernetesCluster(connected()), baselines.one(namespace, name)
     account = capture_now(cluster, baseline, image, ranks, steps, tell, traces)
     click.echo(compact.encode(account) if output == "json" else render.account_text(account, None, None))
 

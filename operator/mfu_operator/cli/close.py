@@ -6,13 +6,15 @@ from mfu_operator.api import status as codec
 from mfu_operator.api.group import CLOSE_ANNOTATION
 from mfu_operator.api.requests import asked_value
 from mfu_operator.cli import baselines
+from mfu_operator.cli.connection import baseline_names, connection_options
 from mfu_operator.errors import AskPerson
 
 
 @click.command("close")
-@click.argument("name")
+@click.argument("name", shell_complete=baseline_names)
 @click.option("--reason", required=True, help="Why the incident is closed; kept in its record.")
 @click.option("-n", "--namespace", help="The baseline's namespace; default: that of the current context.")
+@connection_options
 def close_command(name: str, reason: str, namespace: str | None) -> None:
     """Close a baseline's open incident.
 

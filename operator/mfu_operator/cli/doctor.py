@@ -2,11 +2,12 @@
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import click
 
-from mfu_operator.adapters.cluster import KubernetesCluster, connect
+from mfu_operator.adapters.cluster import KubernetesCluster
 from mfu_operator.adapters.metric_names import MetricNames, of_fleet, profiles
 from mfu_operator.adapters.prometheus import PrometheusMetrics, dcgm
 from mfu_operator.adapters.prometheus.dcgm import FIELD_NAMES
@@ -14,9 +15,11 @@ from mfu_operator.adapters.scrape.sources import PodMetrics, PodSources
 from mfu_operator.api import status as codec
 from mfu_operator.api.decode import MOST_MFU
 from mfu_operator.cli import baselines
+from mfu_operator.cli.connection import baseline_names, connected, connection_options
 from mfu_operator.cli.doctor_pods import examined_pods, through
 from mfu_operator.cli.findings import PERCENTAGE, VITALS_LINE, WITHOUT, Finding, vitals_finding
 from mfu_operator.cli.manifest import MANIFEST, read_manifest, spec_of
+from mfu_operator.cli.output import as_json, as_yaml
 from mfu_operator.cli.source import Asked, opened, prometheus_options
 from mfu_operator.detect.comparable import differences
 from mfu_operator.detect.formatting import duration, quantity
@@ -45,11 +48,14 @@ NO_DCGM = (
 
 
 @click.command("doctor")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=baseline_names)
 @click.option("-n", "--namespace", help="The baseline's namespace; default: that of the current context.")
+@connection_options
 @click.option("--baseline", "manifest", type=MANIFEST, help="A manifest instead of NAME (-: the standard input).")
+@click.option("-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True,
+              help="What to print.")  # fmt: skip
 @prometheus_options("Ask there, as seen from here (port-forward).")
-def doctor_command(name: str | None, namespace: str | None, manifest: Path | None, asked: Asked) -> None:
+def doctor_command(name: str | None, namespace: str | None, manifest: Path | None, output: str, asked: Asked) -> None:
     """Ask for every signal of a baseline as the operator does, and say what to change."""
     if name is not None and manifest is None:
         body = baselines.one(namespace, name)
@@ -61,35 +67,51 @@ def doctor_command(name: str | None, namespace: str | None, manifest: Path | Non
     fleet = fleet_of(from_environment())
     spec = _of_its_run(spec)
     if spec.metrics.pods is not None and asked.address is None:
-        found, readings = _ask_pods(spec, fleet)
+        heard = _ask_pods(spec, fleet)
     else:
-        found, readings = _ask_prometheus(spec, fleet, asked)
-    for finding in found:
-        print(finding)
+        heard = _ask_prometheus(spec, fleet, asked)
     facts = _facts(spec) if name else {}
-    for advice in overall(spec, found, readings, facts, fleet):
-        print(f"→ {advice}")
+    advice = [*heard.notes, *overall(spec, heard.found, heard.readings, facts, fleet)]
+    profile = of_fleet(spec.metrics, fleet).profile
+    workload = f"{spec.workload.kind} {spec.workload.namespace}/{spec.workload.name}"
+    if output != "text":
+        told = {"source": heard.source, "profile": str(profile), "workload": workload,
+                "findings": [asdict(finding) for finding in heard.found], "advice": advice}  # fmt: skip
+        print(as_json(told) if output == "json" else as_yaml(told))
+        return
+    print(f"source    {heard.source}  profile {profile}")
+    print(f"workload  {workload}")
+    for each in (*heard.found, *(f"→ {line}" for line in advice)):
+        print(each)
 
 
-def _ask_pods(spec: BaselineSpec, fleet: MetricsSource) -> tuple[list[Finding], Sequence[Reading]]:
-    cluster = KubernetesCluster(connect())
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    """What came back from a source, and what was noticed of the source itself."""
+
+    source: str
+    found: list[Finding]
+    readings: Sequence[Reading]
+    notes: tuple[str, ...] = ()
+
+
+def _ask_pods(spec: BaselineSpec, fleet: MetricsSource) -> _Heard:
+    cluster = KubernetesCluster(connected())
     metrics = PodSources(fleet, cluster.endpoints, through(cluster)).open(spec.metrics, None)
     assert isinstance(metrics, PodMetrics)
-    _head(spec, fleet, "the pods' own pages, through the API server")
     found = examined_pods(metrics, spec.workload)
-    return found, metrics.latest([spec.workload], time.time()).get(spec.workload, ())
+    readings = metrics.latest([spec.workload], time.time()).get(spec.workload, ())
+    return _Heard("the pods' own pages, through the API server", found, readings)
 
 
-def _ask_prometheus(spec: BaselineSpec, fleet: MetricsSource, asked: Asked) -> tuple[list[Finding], Sequence[Reading]]:
+def _ask_prometheus(spec: BaselineSpec, fleet: MetricsSource, asked: Asked) -> _Heard:
     metrics = opened(spec, fleet, asked)
-    _head(spec, fleet, metrics.address)
     now_s = time.time()
     found = examined(metrics, spec, now_s)
-    for note in of_the_server(metrics):
-        print(f"→ {note}")
-    if not any(finding.ok for finding in found):
-        return found, ()
-    return found, metrics.latest([spec.workload], now_s).get(spec.workload, ())
+    notes = tuple(of_the_server(metrics))
+    asks = any(finding.ok for finding in found)
+    readings = metrics.latest([spec.workload], now_s).get(spec.workload, ()) if asks else ()
+    return _Heard(metrics.address, found, readings, notes)
 
 
 def of_the_server(metrics: PrometheusMetrics) -> Iterator[str]:
@@ -104,19 +126,14 @@ def _ahead(seconds: float) -> str:
     return "ahead of this one" if seconds > 0 else "behind this one"
 
 
-def _head(spec: BaselineSpec, fleet: MetricsSource, source: str) -> None:
-    print(f"source    {source}  profile {of_fleet(spec.metrics, fleet).profile}")
-    print(f"workload  {spec.workload.kind} {spec.workload.namespace}/{spec.workload.name}")
-
-
 def _of_its_run(spec: BaselineSpec) -> BaselineSpec:
     """By the name of the run that is judged, where labels follow them."""
-    found = KubernetesCluster(connect()).workload(spec.workload) if spec.workload.selector else None
+    found = KubernetesCluster(connected()).workload(spec.workload) if spec.workload.selector else None
     return spec if found is None else spec.of_run(found.name, found.earlier_runs)
 
 
 def _facts(spec: BaselineSpec) -> Mapping[str, str]:
-    workload = KubernetesCluster(connect()).workload(spec.workload)
+    workload = KubernetesCluster(connected()).workload(spec.workload)
     return {} if workload is None else facts_of(workload, spec.workload.container)
 
 

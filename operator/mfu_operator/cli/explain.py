@@ -2,17 +2,27 @@
 
 import click
 
+from mfu_operator.api import codec as plain
 from mfu_operator.api import status as codec
 from mfu_operator.cli import baselines
+from mfu_operator.cli.connection import baseline_names, connection_options
+from mfu_operator.cli.output import as_json, as_page, as_yaml
 from mfu_operator.cli.render import account_text
 from mfu_operator.errors import Wait
+from mfu_operator.gitops.markdown import escape
+from mfu_operator.gitops.telling.details import account_table
+from mfu_operator.model.account import StepAccount
+from mfu_operator.model.diagnosis import Diagnosis
 
 
 @click.command("explain")
-@click.argument("name")
+@click.argument("name", shell_complete=baseline_names)
 @click.option("-n", "--namespace", help="The baseline's namespace; default: that of the current context.")
+@connection_options
+@click.option("-o", "--output", type=click.Choice(["text", "json", "yaml", "markdown", "html"]), default="text",
+              show_default=True, help="What to print.")  # fmt: skip
 @click.option("--incident", "incident_id", help="A past incident, by its id; default: the open or the last one.")
-def explain_command(name: str, namespace: str | None, incident_id: str | None) -> None:
+def explain_command(name: str, namespace: str | None, output: str, incident_id: str | None) -> None:
     """Show NAME's step, now over baseline, with the diagnosis and its evidence."""
     status = codec.decode(baselines.one(namespace, name).get("status"))
     healthy = status.healthy_profile.account if status.healthy_profile else None
@@ -23,10 +33,31 @@ def explain_command(name: str, namespace: str | None, incident_id: str | None) -
             raise click.UsageError(f"{name} has no incident {incident_id!r} on record")
     explained = next((each for each in incidents if each.profile and each.profile.account), None)
     if explained is not None and explained.profile is not None and explained.profile.account is not None:
-        click.echo(f"incident {explained.id}")
-        click.echo(account_text(explained.profile.account, healthy, explained.diagnosis), nl=False)
-        return
-    if healthy is None:
+        now, before, diagnosis = explained.profile.account, healthy, explained.diagnosis
+        title = f"incident {explained.id}"
+    elif healthy is None:
         raise Wait("NotProfiled", f"{name} has no profile yet; kubectl mfu status {name} says what it waits for")
-    click.echo("No incident has been profiled; this is the healthy step.")
-    click.echo(account_text(healthy, None, None), nl=False)
+    else:
+        now, before, diagnosis = healthy, None, None
+        title = "No incident has been profiled; this is the healthy step."
+    if output == "text":
+        click.echo(title)
+        click.echo(account_text(now, before, diagnosis), nl=False)
+    elif output in ("json", "yaml"):
+        told = {"title": title, "now": now, "baseline": before, "diagnosis": diagnosis}
+        value = {key: each if isinstance(each, str) else plain.encode(each) for key, each in told.items() if each}
+        click.echo(as_json(value) if output == "json" else as_yaml(value))
+    else:
+        markdown = _markdown(title, now, before, diagnosis)
+        click.echo(markdown if output == "markdown" else as_page(f"{name}: {title}", markdown))
+
+
+def _markdown(title: str, now: StepAccount, before: StepAccount | None, diagnosis: Diagnosis | None) -> str:
+    lines = [f"# {escape(title)}", "", account_table(before, now)]
+    if diagnosis is not None:
+        named = f"{diagnosis.bottleneck or 'Nothing grew'}" + (f" / {diagnosis.cause}" if diagnosis.cause else "")
+        lines += ["", f"**{named}**, confidence {diagnosis.confidence:.0%}", ""]
+        lines += [f"- {escape(each)}" for each in diagnosis.evidence]
+        advice = [f"1. {escape(each)}" for each in diagnosis.advice]
+        lines += ["", "What to do:", "", *advice] if advice else []
+    return "\n".join(lines)

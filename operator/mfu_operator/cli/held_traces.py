@@ -26,6 +26,7 @@ class HeldTraces:
     tell: Callable[[str], None]
     run: Program = subprocess.run
     fetched: tuple[Path, ...] = ()
+    connection: Sequence[str] = ()
 
     def fetch(self, namespace: str, job: str) -> None:
         """Fetch every trace once all of them are there, and let the Job end; nothing happens before.
@@ -61,9 +62,8 @@ class HeldTraces:
     def _kubectl(
         self, namespace: str, job: str, within_s: float, *command: str, file: int = subprocess.PIPE
     ) -> "subprocess.CompletedProcess[bytes]":
-        words: Sequence[str] = (
-            "kubectl", "exec", "--namespace", namespace, f"job/{job}", "--container", ANALYSIS_CONTAINER, "--", *command
-        )  # fmt: skip
+        place = ("--namespace", namespace, f"job/{job}", "--container", ANALYSIS_CONTAINER)
+        words: Sequence[str] = ("kubectl", *self.connection, "exec", *place, "--", *command)
         try:
             return self.run(words, stdout=file, stderr=subprocess.PIPE, timeout=within_s, check=False)
         except FileNotFoundError:

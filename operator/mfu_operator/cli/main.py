@@ -30,6 +30,7 @@ WORDS: Mapping[str, str] = {
     "replay": "replay_command",
     "suspects": "suspects_command",
     "capture": "capture_command",
+    "completion": "completion_command",
 }
 """The command behind each word, in the module of its name unless another one is named."""
 
@@ -80,6 +81,7 @@ def cli() -> None:
     kubectl mfu replay …             what the operator would have said about a series
     kubectl mfu suspects --repo . …  which commit between two revisions made a job slow
     kubectl mfu capture gpt-small    a few steps of the running job now (-f FILE --dry-run: any plan)
+    kubectl mfu completion bash      the script that completes kubectl-mfu (zsh and fish, too)
     """
 
 

@@ -13,8 +13,10 @@ import click
 
 from mfu_operator.api import status as codec
 from mfu_operator.api.quantities import duration_s, unix_s
+from mfu_operator.cli.connection import connection_options
 from mfu_operator.cli.history import History
 from mfu_operator.cli.manifest import MANIFEST, read_manifest, spec_of
+from mfu_operator.cli.output import yaml_of
 from mfu_operator.cli.replayed import Story, as_json, as_text
 from mfu_operator.cli.series import read_series
 from mfu_operator.cli.source import Asked, opened, prometheus_options
@@ -55,9 +57,10 @@ _SIGNALS = {"mfu": Signal.MFU, "throughput": Signal.THROUGHPUT, "step-time": Sig
               help="The log of an earlier run, from its beginning; repeatable. SERIES, which then is one from its "
                    "beginning too, is compared in its first hour with earlier runs at the same age.")  # fmt: skip
 @prometheus_options("Read the workload's history there.")
+@connection_options
 @click.option("--since", default="24h", show_default=True, metavar="DURATION|TIME",
               help='With --prometheus ("30d", "36h", "2026-11-21T06:00:00Z").')  # fmt: skip
-@click.option("-o", "--output", "output", type=click.Choice(["text", "json", "svg", "png"]), default="text",
+@click.option("-o", "--output", "output", type=click.Choice(["text", "json", "yaml", "svg", "png"]), default="text",
               show_default=True, help="What to print or draw.")  # fmt: skip
 def replay_command(
     series: Path | None,
@@ -93,8 +96,9 @@ def replay_command(
         _from_prometheus(spec, asked, _span_since(since)) if series is None else read_series(series, chosen, column)
     )
     story = told(spec, held, history, chosen, recorded_s, [read_series(each, chosen, column) for each in earlier])
-    if output == "json":
-        print(json.dumps(as_json(story), indent=2, allow_nan=False))
+    if output in ("json", "yaml"):
+        text = json.dumps(as_json(story), indent=2, allow_nan=False)
+        print(text if output == "json" else yaml_of(text))
     elif output == "text":
         print(as_text(story))
     elif output == "svg":

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from mfu_operator.cli import baselines
+from mfu_operator.cli.connection import baseline_names, connection_options
 from mfu_operator.errors import AskPerson
 
 GITOPS_MARKS = {
@@ -20,9 +21,10 @@ GITOPS_MARKS = {
 
 
 @click.command("rerecord")
-@click.argument("name")
+@click.argument("name", shell_complete=baseline_names)
 @click.option("--reason", required=True, help="Why the level no longer applies; kept in the history.")
 @click.option("-n", "--namespace", help="The baseline's namespace; default: that of the current context.")
+@connection_options
 def rerecord_command(name: str, reason: str, namespace: str | None) -> None:
     """Record a baseline's level again, after a change that was meant.
 

@@ -7,11 +7,13 @@ import click
 from mfu_operator.api.group import RESET_ANNOTATION
 from mfu_operator.api.quantities import rfc3339
 from mfu_operator.cli import baselines
+from mfu_operator.cli.connection import baseline_names, connection_options
 
 
 @click.command("reset")
-@click.argument("name")
+@click.argument("name", shell_complete=baseline_names)
 @click.option("-n", "--namespace", help="The baseline's namespace; default: that of the current context.")
+@connection_options
 def reset_command(name: str, namespace: str | None) -> None:
     """Start a baseline over: what was found out about it is forgotten and found out again.
 

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import click
 
-from mfu_operator.adapters.cluster import KubernetesCluster, connect
+from mfu_operator.adapters.cluster import KubernetesCluster
 from mfu_operator.adapters.credentials_folder import CredentialsFolder
 from mfu_operator.adapters.prometheus import PrometheusMetrics, PrometheusSources
+from mfu_operator.cli.connection import connected
 from mfu_operator.cycle.credentials import source_credentials
 from mfu_operator.errors import Stall
 from mfu_operator.model.baseline import BaselineSpec, MetricsSource
@@ -98,4 +99,4 @@ def _given(spec: BaselineSpec, folder: Path | None) -> Credentials | None:
     source = spec.metrics
     if not any((source.secret, source.ca, source.certificate)):
         return None
-    return source_credentials(KubernetesCluster(connect()), spec.workload.namespace, source)
+    return source_credentials(KubernetesCluster(connected()), spec.workload.namespace, source)

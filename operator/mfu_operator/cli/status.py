@@ -1,7 +1,9 @@
 """`kubectl mfu status`: every baseline in one line, or one of them as a story."""
 
+import io
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -11,6 +13,9 @@ from rich.text import Text
 
 from mfu_operator.api import status as codec
 from mfu_operator.cli import baselines
+from mfu_operator.cli.connection import baseline_names, connection_options
+from mfu_operator.cli.next_steps import next_steps
+from mfu_operator.cli.output import as_json, as_yaml, listed
 from mfu_operator.detect.formatting import clock, per_cent
 from mfu_operator.gitops.message import picture_command
 from mfu_operator.model.baseline import Baseline
@@ -22,6 +27,9 @@ from mfu_operator.reconcile.symptoms import CONDITIONS
 PIPED_WIDTH = 240
 """Columns of a line that goes into a pipe: nothing is cut there."""
 
+LOOK_EVERY_S = 5.0
+"""Between two looks of `--watch`."""
+
 COLOURS = {"Healthy": "green", "Regressed": "red", "NoData": "yellow", "NotComparable": "yellow"}
 COLOURS |= dict.fromkeys(Ailment, "red")
 COLUMNS = ("reading", "baseline", "change", "verdict", "bottleneck", "evidence", "progress", "pullRequest")
@@ -29,32 +37,78 @@ HEADINGS = ("NAME", "MODEL", "NOW", "BASELINE", "CHANGE", "VERDICT", "BOTTLENECK
 
 
 @click.command("status")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=baseline_names)
 @click.option("-n", "--namespace", help="The baselines' namespace; default: that of the current context.")
+@connection_options
 @click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Baselines of every namespace.")
-def status_command(name: str | None, namespace: str | None, everywhere: bool) -> None:
-    """Show how training is doing: one line per baseline, or with NAME its conditions and its incidents."""
-    console = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH, highlight=False, markup=False)
-    if name is None:
-        _list(console, baselines.several(namespace, everywhere), everywhere)
+@click.option("-o", "--output", type=click.Choice(["text", "wide", "json", "yaml"]), default="text", show_default=True,
+              help="wide: more columns; json, yaml: the objects as the API server has them.")  # fmt: skip
+@click.option("-w", "--watch", is_flag=True, help=f"Print again whenever it changed, looking every {LOOK_EVERY_S:g} s.")
+def status_command(name: str | None, namespace: str | None, everywhere: bool, output: str, watch: bool) -> None:
+    """Show how training is doing: one line per baseline, or with NAME its conditions, incidents and next steps."""
+    printed = ""
+    while True:
+        text = _printed(name, namespace, everywhere, output)
+        if text != printed:
+            click.echo(text)
+            printed = text
+        if not watch:
+            return
+        time.sleep(LOOK_EVERY_S)
+
+
+def _printed(name: str | None, namespace: str | None, everywhere: bool, output: str) -> str:
+    found = [baselines.one(namespace, name)] if name is not None else baselines.several(namespace, everywhere)
+    if output in ("json", "yaml"):
+        value = found[0] if name is not None else listed(found)
+        return as_json(value) if output == "json" else as_yaml(value)
+    on_terminal = sys.stdout.isatty()
+    file = io.StringIO()
+    width = Console().width if on_terminal else PIPED_WIDTH
+    console = Console(width=width, highlight=False, markup=False, file=file, force_terminal=on_terminal)
+    if name is not None:
+        _story(console, found[0])
     else:
-        _story(console, baselines.one(namespace, name))
+        _list(console, found, everywhere, WIDE if output == "wide" else ())
+    return file.getvalue().rstrip("\n")
 
 
-def _list(console: Console, found: Sequence[Mapping[str, Any]], everywhere: bool) -> None:
+def _list(
+    console: Console, found: Sequence[Mapping[str, Any]], everywhere: bool, wide: Sequence[Callable[[Any], str]]
+) -> None:
     if not found:
         console.print("No TrainingBaseline here. Samples: crds/samples; all namespaces: kubectl mfu status -A")
         return
     table = Table(box=None, pad_edge=False, show_edge=False)
-    for heading in ("NAMESPACE", *HEADINGS) if everywhere else HEADINGS:
+    more = [extra.__name__.strip("_").upper() for extra in wide]
+    for heading in (*(("NAMESPACE",) if everywhere else ()), *HEADINGS, *more):
         table.add_column(heading, no_wrap=True)
     for item in found:
         told = item.get("status", {}).get("summary", {})
         metadata = item["metadata"]
         cells = [metadata["name"], item["spec"]["comparable"]["model"], *(told.get(column, "") for column in COLUMNS)]
+        cells += [extra(item) for extra in wide]
         row = [metadata["namespace"], *cells] if everywhere else cells
         table.add_row(*(Text(cell, style=COLOURS.get(cell, "")) for cell in row))
     console.print(table)
+
+
+def _workload(item: Mapping[str, Any]) -> str:
+    workload = item["spec"].get("workload") or {}
+    return f"{workload.get('kind', '')}/{workload.get('name') or 'of a selector'}"
+
+
+def _ready(item: Mapping[str, Any]) -> str:
+    found = item.get("status", {}).get("conditions") or ()
+    return next((each.get("reason", "") for each in found if each.get("type") == "Ready"), "NotSeen")
+
+
+def _mode(item: Mapping[str, Any]) -> str:
+    return str((item["spec"].get("remediation") or {}).get("mode") or "")
+
+
+WIDE = (_workload, _ready, _mode)
+"""Further columns, each with the function's name as its heading."""
 
 
 def _story(console: Console, item: Mapping[str, Any]) -> None:
@@ -72,6 +126,8 @@ def _story(console: Console, item: Mapping[str, Any]) -> None:
     told = {CONDITIONS[symptom.reason] for symptom in status.symptoms}
     for condition in (each for each in status.conditions if each.type not in told):
         console.print(f"  {condition.type}={condition.status} {condition.reason}: {condition.message}", soft_wrap=True)
+    for step in next_steps(item, status, time.time()):
+        console.print(f"→ {step}", soft_wrap=True)
     for incident in (*((status.incident,) if status.incident else ()), *status.history):
         _incident(console, incident, f"{metadata['namespace']}/{metadata['name']}")
 

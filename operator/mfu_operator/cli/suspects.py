@@ -7,6 +7,7 @@ from typing import Any
 import click
 import msgspec
 
+from mfu_operator.cli.output import yaml_of
 from mfu_operator.errors import Unreadable
 from mfu_operator.gitops.blame import answer as told
 from mfu_operator.gitops.fingerprints import table
@@ -86,7 +87,12 @@ UNREADABLE = 3
     "--refused", multiple=True, metavar="SHA", help="A commit whose revert was refused: nothing is proposed for it."
 )
 @click.option(
-    "-o", "--output", type=click.Choice(("text", "json")), default="text", show_default=True, help="What to print."
+    "-o",
+    "--output",
+    type=click.Choice(("text", "json", "yaml")),
+    default="text",
+    show_default=True,
+    help="What to print.",
 )
 def suspects_command(**given: Any) -> None:
     """Say which commit between two revisions made a workload slow.
@@ -107,8 +113,9 @@ def suspects_command(**given: Any) -> None:
     except Unreadable as error:
         click.echo(f"kubectl-mfu: {error.reason}: {' '.join(error.message.split())}", err=True)
         sys.exit(UNREADABLE)
-    if given["output"] == "json":
-        click.echo(told.encode(found))
+    if given["output"] in ("json", "yaml"):
+        text_of = told.encode(found)
+        click.echo(text_of if given["output"] == "json" else yaml_of(text_of))
     else:
         from mfu_operator.cli.suspects_text import text  # a script that asks for JSON does not pay for it
 

@@ -465,3 +465,9 @@ def test_earlier_runs_are_for_a_file(manifest: Path) -> None:
     asked = ["--baseline", str(manifest), "--prometheus", "http://prometheus", "--earlier", str(manifest)]
     done = CliRunner().invoke(replay_command, asked)
     assert (done.exit_code, "in Prometheus the runs before are seen" in done.output) == (2, True)
+
+
+def test_a_replay_is_yaml_too(tmp_path: Path, manifest: Path) -> None:
+    path = written(tmp_path, LOSS_AND_BACK)
+    told = yaml.safe_load(ran(path, "--baseline", manifest, "-o", "yaml"))
+    assert told == json.loads(ran(path, "--baseline", manifest, "-o", "json"))

@@ -1,27 +1,19 @@
 """`kubectl mfu status` and `explain` against an API server that serves stored baselines over HTTP."""
 
-import json
-import threading
-from collections.abc import Iterator
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from mfu_operator.api import status as codec
 from mfu_operator.api.group import (
     APPROVE_ANNOTATION,
     CLOSE_ANNOTATION,
-    GROUP,
     PLURAL,
     REJECT_ANNOTATION,
     RESET_ANNOTATION,
     SNOOZE_ANNOTATION,
-    VERSION,
 )
 from mfu_operator.api.requests import Asked, asked_of, snooze_of
 from mfu_operator.cli import render
@@ -29,87 +21,10 @@ from mfu_operator.cli.main import cli, main
 from mfu_operator.errors import MfuError, Stall
 from mfu_operator.model.baseline import Level, Provenance
 from mfu_operator.model.condition import Condition
-from mfu_operator.model.incident import Status
 from mfu_operator.model.vitals import Ailment, Symptom
 from tests.support import worlds
 from tests.support.worlds import ailing, explained, incident
-
-PREFIX = f"/apis/{GROUP}/{VERSION}"
-
-
-class ApiServer:
-    """TrainingBaselines by (namespace, name), read over HTTP; `answers` is the status of every answer."""
-
-    def __init__(self) -> None:
-        self.objects: dict[tuple[str, str], dict[str, Any]] = {}
-        self.answers = 200
-        self.patched: list[tuple[str, dict[str, Any]]] = []
-        api = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                code, body = api.answer(self.path.split("?")[0])
-                data = json.dumps(body).encode()
-                self.send_response(code)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
-
-            def do_PATCH(self) -> None:
-                change = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                api.patched.append((self.path.split("?")[0], change))
-                self.do_GET()
-
-            def log_message(self, *_: object) -> None:
-                """Silence."""
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
-        threading.Thread(target=self._server.serve_forever, daemon=True, kwargs={"poll_interval": 0.01}).start()
-
-    def answer(self, path: str) -> tuple[int, dict[str, Any]]:
-        if self.answers != 200:
-            return self.answers, {"kind": "Status", "message": "no"}
-        parts = path.removeprefix(PREFIX).strip("/").split("/")
-        if parts == [PLURAL]:
-            return 200, {"items": list(self.objects.values())}
-        if len(parts) == 3:
-            return 200, {"items": [found for key, found in self.objects.items() if key[0] == parts[1]]}
-        found = self.objects.get((parts[1], parts[3]))
-        return (200, found) if found else (404, {"kind": "Status", "message": "not found"})
-
-    def keep(self, status: Status | None, name: str = "gpt-small", namespace: str = "team-a") -> None:
-        made: dict[str, Any] = {
-            "metadata": {"namespace": namespace, "name": name},
-            "spec": {"comparable": {"model": f"model-of-{name}"}},
-        }
-        self.objects[namespace, name] = made | ({"status": codec.encode(status)} if status else {})
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-
-
-@pytest.fixture
-def api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ApiServer]:
-    server = ApiServer()
-    kubeconfig = tmp_path / "kubeconfig"
-    context = {"cluster": "c", "user": "u", "namespace": "team-a"}
-    kubeconfig.write_text(
-        yaml.safe_dump(
-            {
-                "current-context": "here",
-                "contexts": [{"name": "here", "context": context}],
-                "clusters": [{"name": "c", "cluster": {"server": server.url}}],
-                "users": [{"name": "u", "user": {}}],
-            }
-        )
-    )
-    monkeypatch.setattr("kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(kubeconfig))
-    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
-    yield server
-    server.close()
+from tests.unit.cli.api_server import PREFIX, ApiServer
 
 
 def said(*arguments: str) -> str:

@@ -42,17 +42,23 @@ MESSAGE_LIMIT = 1024
 """What the API allows for an Event's note."""
 
 
-def connect() -> client.ApiClient:
+def connect(kubeconfig: str | None = None, context: str | None = None) -> client.ApiClient:
     """A client from the pod's own service account, or from the kubeconfig outside a cluster.
 
+    Args:
+        kubeconfig: the file; None: where kubectl looks for it.
+        context: the context in it; None: the current one. With either, the pod's own account is not used.
+
     Raises:
-        Stall: NoCluster, where there is neither.
+        Stall: NoCluster, where there is neither, or no such context.
     """
     try:
+        if kubeconfig is not None or context is not None:
+            raise ConfigException("asked for by name")
         config.load_incluster_config()  # type: ignore[no-untyped-call]
     except ConfigException:
         try:
-            config.load_kube_config()  # type: ignore[no-untyped-call]
+            config.load_kube_config(kubeconfig, context)  # type: ignore[no-untyped-call]
         except ConfigException as error:
             raise Stall("NoCluster", f"no cluster to talk to: {error}; set KUBECONFIG") from error
     configuration = client.Configuration.get_default_copy()
