@@ -86,7 +86,7 @@ def advance(
         return state._replace(gates=frozenset(held), counted_s=reading.time_s, run=run)
     moved_s = state.run.step_moved_s
     if moved_s is not None and moved_s < reading.time_s and reading.step is not None:
-        return _standing_still(state, reading.time_s, baseline, detection)
+        return _standing_still(state, reading.time_s, reading.time_s - moved_s, baseline, detection)
     usual = usual_loss(baseline.climb, age_of(state.run.born_s, reading, baseline.level)) if baseline.climb else 0.0
     state = state._replace(usual=usual) if usual != state.usual else state
     losses = beyond_usual(losses_of(values_of(reading), baseline.level), usual)
@@ -119,11 +119,11 @@ def _seen(state: State, reading: Reading) -> State:
     return state._replace(reading_s=reading.time_s, run=run)
 
 
-def _standing_still(state: State, time_s: float, baseline: Baseline, detection: Detection) -> State:
+def _standing_still(state: State, time_s: float, still_s: float, baseline: Baseline, detection: Detection) -> State:
     """The same step number twice is not new information, and after a while it is a hang."""
     step_s = level_of(baseline.level, Signal.STEP_TIME) or 0.0
     limit_s = max(_HANG_SHARE * detection.sustain_s, _HANG_STEPS * step_s)
-    if state.run.step_moved_s is None or time_s - state.run.step_moved_s < limit_s:
+    if still_s < limit_s:
         return state._replace(gates=state.gates & {Gate.HUNG, Gate.STARTING, Gate.RESTARTING})
     return state._replace(gates=frozenset({Gate.HUNG}), counted_s=time_s)
 

@@ -43,10 +43,9 @@ def values_of(reading: Reading) -> dict[Signal, float]:
     share (multiplying, for seconds per step) takes a checkpoint's seconds out again. A window with less than
     MIN_RUNNING_RATIO has no values.
     """
-    ratio = 1.0 if reading.running_ratio is None else reading.running_ratio
+    ratio = 1.0 if reading.running_ratio is None else min(reading.running_ratio, 1.0)
     if not ratio >= MIN_RUNNING_RATIO:
         return {}
-    ratio = min(ratio, 1.0)
     return {
         signal: value * ratio if signal is Signal.STEP_TIME else value / ratio
         for signal, value in reading.values.items()
@@ -101,4 +100,4 @@ def missing_pods(incarnation: str | None, reading: Reading) -> frozenset[str]:
 def tells_the_speed(incarnation: str | None, reading: Reading) -> bool:
     """Whether so many of the pods were read that their mean is the run's."""
     missing = missing_pods(incarnation, reading)
-    return not missing or len(missing) <= _MISSING_SHARE * (reading.incarnation.count(",") + 1 + len(missing))
+    return len(missing) <= _MISSING_SHARE * (reading.incarnation.count(",") + 1 + len(missing))

@@ -32,7 +32,7 @@ class Peak:
 def peaks() -> tuple[Peak, ...]:
     """The table, in the order in which names are tried."""
     text = resources.files(__package__).joinpath("gpu_peaks.tsv").read_text(encoding="utf-8")
-    return tuple(_read(line) for line in text.splitlines() if line and not line.startswith("#"))
+    return tuple(_read(line) for line in text.splitlines() if not line.startswith("#"))
 
 
 @lru_cache(maxsize=_NAMES_KEPT)

@@ -175,5 +175,5 @@ def _words(text: str) -> list[str]:
 @cache
 def _rules() -> Mapping[str, tuple[str, str]]:
     text = resources.files(__package__).joinpath("workload_options.tsv").read_text(encoding="utf-8")
-    rows = (line.split("\t") for line in text.splitlines() if line and not line.startswith("#"))
+    rows = (line.split("\t") for line in text.splitlines() if not line.startswith("#"))
     return {key: (field, flag) for key, field, flag, _ in rows}

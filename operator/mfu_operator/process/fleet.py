@@ -291,9 +291,12 @@ def spread(uid: str, span_s: float) -> float:
 
 
 def _same_spec(one: Seen, other: Seen) -> bool:
-    if isinstance(one.spec, Stall) and isinstance(other.spec, Stall):
-        return one.identity == other.identity and str(one.spec) == str(other.spec)
-    return one.identity == other.identity and one.spec == other.spec
+    return one.identity == other.identity and _compared(one.spec) == _compared(other.spec)
+
+
+def _compared(spec: BaselineSpec | Stall) -> BaselineSpec | str:
+    """Errors are compared by what they say."""
+    return str(spec) if isinstance(spec, Stall) else spec
 
 
 def _version(metadata: Mapping[str, Any]) -> int:

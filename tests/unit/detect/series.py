@@ -2,6 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from mfu_operator.detect.advance import advance
 from mfu_operator.detect.evidence import State, initial
@@ -82,3 +85,8 @@ def alarm_time(readings: Sequence[Reading], baseline: Baseline = BASELINE, rule:
         if state.alarmed:
             return reading.time_s
     return None
+
+
+def about(value: float) -> Any:
+    """The number but for rounding, for a place where a type asks for a number."""
+    return pytest.approx(value)

@@ -133,3 +133,90 @@ def test_idle_gpus_are_told_and_block_nothing() -> None:
 def test_activity_that_was_not_measured_is_not_told() -> None:
     assert rule_out([gpu()], [gpu(sm_active=0.9)]).supporting == ()
     assert rule_out([gpu(sm_active=0.3)]).supporting == ("SMs active 30 % of the time",)
+
+
+BARE = HardwareReading("node-1", "H200 0")
+
+
+def test_what_is_usual_of_a_gpu_has_the_best_width_whichever_look_saw_it() -> None:
+    for first, second in ((8, 16), (16, 8)):
+        (usual,) = merged([gpu(link_width=first)], [gpu(link_width=second)])
+        assert usual.link_width == 16
+    (unknown,) = merged([BARE], [BARE])
+    assert (unknown.throttle_bits, unknown.link_width, unknown.ecc_errors) == (None, None, None)
+    (one,) = merged([BARE], [gpu(throttle_bits=0x20)])
+    assert one.throttle_bits == 0x20
+
+
+@pytest.mark.parametrize("xid", [13, 31, 43, 45, 68])
+def test_an_error_that_a_program_causes_is_no_finding(xid: int) -> None:
+    assert not rule_out([gpu(xid=xid)], [gpu()]).blocks
+
+
+@pytest.mark.parametrize(
+    ("bit", "told"),
+    [
+        (0x08, "hardware slowdown"),
+        (0x20, "software thermal slowdown"),
+        (0x40, "hardware thermal slowdown"),
+        (0x80, "power brake"),
+    ],
+)
+def test_every_reason_for_a_slow_clock_is_told(bit: int, told: str) -> None:
+    (finding,) = rule_out([gpu(throttle_bits=bit)]).findings
+    assert finding.text == f"clocks held down on node-1 H200 0: {told}"
+
+
+def test_a_baseline_of_which_nothing_was_measured_makes_nothing_usual() -> None:
+    assert [each.cause for each in rule_out([gpu(throttle_bits=0x08)], [BARE]).findings] == ["Throttled"]
+    assert [each.cause for each in rule_out([gpu(throttle_bits=0x5)], [BARE]).findings] == ["Throttled"]
+    assert [each.cause for each in rule_out([gpu(ecc_errors=1, throttle_bits=0)], [BARE]).findings] == ["EccErrors"]
+    assert not rule_out([BARE], [gpu()]).blocks
+
+
+def test_a_gpu_that_does_not_say_whether_it_idles_saves_no_power() -> None:
+    assert rule_out([gpu(link_generation=1, throttle_bits=None)], [gpu()]).blocks
+
+
+def test_errors_of_a_gpu_that_was_not_seen_before_are_new() -> None:
+    elsewhere = HardwareReading("node-9", "H200 3", ecc_errors=1)
+    assert rule_out([elsewhere], [gpu()]).findings[-1].text == "1 uncorrected ECC errors on node-9 H200 3"
+
+
+def test_a_link_is_held_against_its_own_and_a_new_gpus_against_the_best_of_the_others() -> None:
+    seen = [
+        HardwareReading("node-1", "0", link_width=8),
+        HardwareReading("node-2", "0", link_width=16),
+        HardwareReading("node-3", "0"),
+    ]
+    assert not rule_out([HardwareReading("node-1", "0", link_width=8)], seen).blocks
+    assert not rule_out([HardwareReading("node-3", "0", link_width=8)], seen).blocks
+    (finding,) = rule_out([HardwareReading("node-9", "0", link_width=8)], seen).findings
+    assert finding.text == "PCIe link width 8 of 16 on node-9 0"
+
+
+def test_a_link_of_which_nothing_is_known_is_not_asked_about() -> None:
+    unmeasured = rule_out([BARE]).unmeasured
+    assert "PCIe link width not measured on 1 of 1 GPUs" in unmeasured
+    assert not any("should be" in text for text in unmeasured)
+    half = rule_out([gpu(link_max_width=None)], [gpu(link_width=16, link_max_width=None)])
+    assert half.unmeasured == ()
+
+
+def test_errors_since_a_look_that_is_known_are_dated() -> None:
+    assert rule_out([gpu(xid=79, ecc_errors=1)], [gpu()]).unmeasured == ()
+
+
+def test_activity_is_the_mean_of_the_gpus_that_tell_it() -> None:
+    ruling = rule_out([gpu(sm_active=0.2), gpu(), gpu(sm_active=0.4)], [gpu(sm_active=0.9), gpu()])
+    assert ruling.supporting == ("SMs active 30 % of the time, 90 % while the baseline held",)
+
+
+def test_a_run_that_has_grown_names_no_node_that_it_left() -> None:
+    (finding,) = rule_out([], node_of={"a": "node-1", "b": "node-2"}, usual_nodes=["node-1"]).findings
+    assert finding.text == "the run is on node-2, where it never held the baseline"
+
+
+def test_eight_nodes_are_all_named() -> None:
+    nodes = {f"pod-{index}": f"node-{index}" for index in range(8)}
+    assert rule_out([], node_of=nodes, usual_nodes=["old"]).findings[0].where == ", ".join(sorted(nodes.values()))

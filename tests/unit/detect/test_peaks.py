@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mfu_operator.detect.peaks import Peak, dense_peak, peaks
+from mfu_operator.detect.peaks import Peak, are_told_apart, dense_peak, is_slice, peaks
 from mfu_operator.errors import Stall
 from mfu_probe import peak_of
 
@@ -81,3 +81,31 @@ def test_what_the_table_does_not_hold_is_not_guessed(gpu: str, precision: str, t
         dense_peak(gpu, precision)
     assert caught.value.reason == "UnknownPeak"
     assert "metrics.peakFlopsPerGpu" in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "apart"),
+    [
+        ("H200", "H200 NVL", True),
+        ("NVIDIA H200 NVL", "NVIDIA H200", True),
+        ("H100 80GB", "NVIDIA H100 80GB HBM3", False),
+        ("H100", "H100 NVL", False),
+        ("H100 NVL", "H100", False),
+        ("L40S", "an accelerator of tomorrow", False),
+        ("H200", "H200", False),
+    ],
+)
+def test_cards_whose_peaks_differ_are_told_apart_and_a_name_of_several_from_none(
+    one: str, other: str, apart: bool
+) -> None:
+    assert are_told_apart(one, other) is apart
+
+
+def test_a_slice_is_told_by_its_name() -> None:
+    assert is_slice("NVIDIA A100-SXM4-80GB MIG 1g.10gb")
+    assert not is_slice("NVIDIA A100-SXM4-80GB")
+
+
+def test_a_card_without_sparsity_has_no_sparse_peak() -> None:
+    assert {peak.sparse for peak in peaks() if peak.precision == "fp32"} == {None}
+    assert any(peak.sparse for peak in peaks())
