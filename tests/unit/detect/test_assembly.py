@@ -17,6 +17,7 @@ from mfu_operator.detect.samples import (
 )
 from mfu_operator.model.baseline import Signal, WorkloadRef
 from mfu_operator.model.series import Phase, Reading
+from tests.unit.detect.series import about
 
 JOB = WorkloadRef("batch/v1", "Job", "team-a", "gpt")
 OTHER = WorkloadRef("batch/v1", "Job", "team-a", "bert")
@@ -136,7 +137,7 @@ def scraped(pod: str, mfu: float, at_s: float, **labels: str) -> list[Sample]:
 
 def test_a_process_that_was_last_scraped_long_before_its_siblings_is_gone() -> None:
     told = read(*scraped("a", 0.2, 10.0), *scraped("b", 0.4, 100.0))
-    assert (told.values[Signal.MFU], told.incarnation) == (pytest.approx(0.3), "a,b")
+    assert (told.values[Signal.MFU], told.incarnation) == (about(0.3), "a,b")
     gone = read(*scraped("a", 0.2, 9.9), *scraped("b", 0.4, 100.0))
     assert (gone.values[Signal.MFU], gone.incarnation, gone.time_s) == (0.4, "b", 100.0)
 
