@@ -120,9 +120,9 @@ def test_a_reading_without_the_step_counter_is_judged_by_its_value() -> None:
 
 def test_other_pods_start_anew_even_where_their_step_is_the_same() -> None:
     told = after(STEPS._replace(loss=EVIDENCE), reading(step=50.0, incarnation="b"))
-    assert told.run == Run("b", 1, 50.0, 1030.0)
+    assert told.run == Run("b", 1, 50.0, 1030.0, born_s=1030.0)
     assert (told.gates, told.start.waiting, told.loss) == (frozenset({Gate.RESTARTING}), True, Loss())
-    assert after(STEPS, reading(incarnation="b")).run == Run("b", 1, None, None)
+    assert after(STEPS, reading(incarnation="b")).run == Run("b", 1, born_s=1030.0)
 
 
 def test_the_first_step_after_a_hang_is_as_that_of_another_run() -> None:

@@ -232,8 +232,8 @@ def test_a_hang_is_told_with_its_step_and_its_time() -> None:
     hung = LOST._replace(gates=frozenset({Gate.HUNG}), run=Run("a", 0, 1234.0, 280.0))
     judgement = told(hung)
     assert (judgement.verdict, judgement.reason) == (Verdict.NO_DATA, "Hung")
-    assert judgement.message == "the step counter stands still at 1234 for 12 min"
-    assert told(hung._replace(run=Run("a", 0, 7.0))).message == "the step counter stands still at 7"
+    assert judgement.message == "the step counter has stayed at 1234 for 12 min"
+    assert told(hung._replace(run=Run("a", 0, 7.0))).message == "the step counter has stayed at 7"
 
 
 def gated(*gates: Gate, usable_s: float | None = 0.0) -> State:
@@ -303,7 +303,7 @@ def test_progress_is_in_the_unit_that_fits_the_whole(sustain_s: float, progress:
 
 def test_evidence_that_is_whole_and_no_alarm_is_within_the_noise() -> None:
     assert "noise" not in told(collecting(599.0)).message
-    assert told(collecting(600.0)).message.endswith("whose mean is not yet told from the readings' own noise")
+    assert told(collecting(600.0)).message.endswith("whose mean is still within the readings' own noise")
 
 
 def test_a_loss_without_an_onset_is_told_without_its_length() -> None:
