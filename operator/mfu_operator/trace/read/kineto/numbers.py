@@ -6,6 +6,7 @@ rint(dur · 1000) in double arithmetic. Traces without `baseTimeNanoseconds` cou
 """
 
 import contextlib
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +21,9 @@ LATEST_US = 2.0**62 / 1000
 
 LARGEST = 1 << 62
 """Beyond it a number is none: sums of two such would not fit into a column."""
+
+DIGITS = re.compile(r"[0-9]{1,19}")
+"""Of such a number: Python refuses to read thousands of them."""
 
 
 def times(rows: Sequence[Event]) -> tuple[Ints, Ints, Flags]:
@@ -44,7 +48,7 @@ def integers(values: Sequence[Any]) -> Ints:
 def integer(value: Any) -> int:
     """The number, also from text; NONE where it is none or no column can hold it."""
     if isinstance(value, str):
-        value = int(value) if value.isascii() and value.isdigit() else NONE
+        value = int(value) if DIGITS.fullmatch(value) else NONE
     return value if isinstance(value, int) and -1 <= value < LARGEST else NONE
 
 

@@ -20,6 +20,9 @@ WORLD_SIZE = "WORLD_SIZE"
 TASK_COUNTS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS")
 """The tasks that were started; ranks, where each is one process."""
 
+PLAIN = re.compile(r"[0-9]{1,9}")
+"""A rank or a world size."""
+
 WORST_SEVERITY = 2
 """ENUM_DIAGNOSTIC_SEVERITY_LEVEL: 0 unknown, 1 information, 2 warning, 3 error."""
 
@@ -87,7 +90,7 @@ def _number(environment: list[str], names: tuple[str, ...]) -> int | None:
     for name in names:
         for line in environment:
             key, _, value = line.partition("=")
-            if key == name and value.isascii() and value.isdigit():
+            if key == name and PLAIN.fullmatch(value):
                 return int(value)
     return None
 
