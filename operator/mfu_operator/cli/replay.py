@@ -86,7 +86,7 @@ def replay_command(
     if series is not None and (asked.tenant or asked.folder):
         raise click.UsageError("--tenant and --credentials are for --prometheus URL")
     if earlier and series is None:
-        raise click.UsageError("--earlier is for SERIES: in Prometheus the runs before are seen")
+        raise click.UsageError("--earlier is for SERIES; with --prometheus the climb that the baseline recorded counts")
     if str(series) == str(manifest) == "-":
         raise click.UsageError("the standard input holds the baseline or the series, not both")
     spec, held = declared(read_manifest(manifest))

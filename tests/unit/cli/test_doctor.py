@@ -1,15 +1,20 @@
+import json
 import ssl
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from urllib.parse import parse_qs
 
 import httpx
 import pytest
+import yaml
+from click.testing import CliRunner
 
 from mfu_operator.adapters.prometheus import PrometheusMetrics, PrometheusSources
 from mfu_operator.adapters.scrape.pod_targets import Target
 from mfu_operator.adapters.scrape.sources import PodMetrics, PodSources
-from mfu_operator.cli.doctor import examined, of_the_server, overall
+from mfu_operator.cli.doctor import doctor_command, examined, of_the_server, overall
 from mfu_operator.cli.doctor_pods import examined_pods
 from mfu_operator.cli.findings import Finding
 from mfu_operator.cli.source import Asked, opened
@@ -17,6 +22,7 @@ from mfu_operator.errors import MfuError, Retry, Stall
 from mfu_operator.model.baseline import BaselineSpec, Comparable, Level, MetricsSource, PodScrape, Signal, WorkloadRef
 from mfu_operator.model.series import Reading
 from mfu_operator.model.workload import PodEndpoint
+from tests.support.loopback import running
 from tests.support.metrics_page import TEXT
 
 SPEC = BaselineSpec(WorkloadRef("batch/v1", "Job", "team-a", "gpt"), Comparable("gpt"))
@@ -230,3 +236,33 @@ def test_what_differs_is_told_from_metrics_and_from_the_workloads_object() -> No
         "NotComparable: GPU NVIDIA H100 80GB HBM3 instead of A100",
         "NotComparable: global batch 512 instead of 256",
     ]
+
+
+def test_what_came_back_is_printed_for_programs_too(manifest: Path) -> None:
+    with running(ThreadingHTTPServer(("127.0.0.1", 0), _NoSeries)) as port:
+        asked = ["--baseline", str(manifest), "--prometheus", f"http://127.0.0.1:{port}", "-o"]
+        told = json.loads(CliRunner().invoke(doctor_command, [*asked, "json"], catch_exceptions=False).output)
+        assert (
+            yaml.safe_load(CliRunner().invoke(doctor_command, [*asked, "yaml"], catch_exceptions=False).output) == told
+        )
+    assert told["source"] == f"http://127.0.0.1:{port}"
+    assert {"kind", "query", "ok", "told", "advice"} == set(told["findings"][0])
+    assert told["advice"]
+
+
+class _NoSeries(BaseHTTPRequestHandler):
+    """A Prometheus that has nothing."""
+
+    def do_POST(self) -> None:
+        body = json.dumps({"status": "success", "data": {"resultType": "vector", "result": []}}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self) -> None:
+        self.do_POST()
+
+    def log_message(self, *_: object) -> None:
+        """Silence."""
