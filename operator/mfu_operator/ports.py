@@ -2,6 +2,7 @@
 and its double. Every method may raise `Retry` (the world failed) and `Stall` (it refused for good)."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
@@ -202,6 +203,21 @@ class Delivery(Protocol):
 
         Raises Stall(NotDeployedByApplication) where the application does not deploy this workload, or not here.
         """
+
+
+class Place(Protocol):
+    """What a look at a repository holds of what all namespaces share, for as long as it goes on."""
+
+    @property
+    def needed(self) -> bool:
+        """Whether another namespace needs it: the look ends with Wait(HostBusy)."""
+
+    def may_render(self) -> bool:
+        """Whether it may render now; asked again until it may."""
+
+
+PLACE: ContextVar[Place | None] = ContextVar("place", default=None)
+"""That of the call which this thread makes; None: nobody else wants it."""
 
 
 class Repository(Protocol):

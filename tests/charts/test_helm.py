@@ -318,4 +318,4 @@ def test_what_a_namespace_is_permitted_reaches_the_operator_and_the_policy(tmp_p
     permitted = [check for check in checks if "request.namespace in ['training']" in check]
     assert len(permitted) == 2
     assert any("hostPath" in check for check in permitted) and any("capabilities" in check for check in permitted)
-    assert len([check for check in checks if "request.namespace in []" in check]) == 4
+    assert len([check for check in checks if "request.namespace in []" in check]) == 5

@@ -1,6 +1,7 @@
 """One API server with the chart's rights and policies for all hostile tests that ask one."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pytest
 
@@ -9,7 +10,18 @@ from tests.faults.control_plane import POLICIES, RIGHTS, TEAM, ControlPlane, con
 from tests.hostile.people import AUTHOR, EVERYTHING, GRANTED, SPEC, Person, bindings
 from tests.support.awaited import awaited
 
-GRANTS = {"authority": {"grants": {GRANTED: ["customize", "propose", "secrets", "applications"]}}}
+STORED: Mapping[str, Mapping[str, Any]] = {
+    "plain": {},
+    "rich": EVERYTHING,
+    "learning": {**EVERYTHING, "baseline": {"record": {"duration": "30m"}}},
+    "keyed": {"metrics": EVERYTHING["metrics"]},
+}
+"""Baselines that somebody wrote who may."""
+
+GRANTS = {
+    "authority": {"grants": {GRANTED: ["customize", "propose", "secrets", "applications"]}},
+    "profiling": {"permit": {GRANTED: ["copiedSecrets"]}},
+}
 
 
 @pytest.fixture(scope="package")
@@ -22,7 +34,7 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
         started.kubectl.apply(*spaces, *bindings(TEAM), *bindings(GRANTED))
         started.kubectl.apply(
             *({"apiVersion": "mfu-operator.io/v1alpha1", "kind": "TrainingBaseline", "spec": {**SPEC, **spec},
-               "metadata": {"name": name, "namespace": TEAM}} for name, spec in (("plain", {}), ("rich", EVERYTHING)))
+               "metadata": {"name": name, "namespace": TEAM}} for name, spec in STORED.items())
         )  # fmt: skip
         author = Person(started, AUTHOR, TEAM)
         command = {**SPEC, "profiling": {"command": ["id"]}}

@@ -7,15 +7,19 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Thread
 
 import pytest
 
 from mfu_operator.adapters.forges import Web, forge
 from mfu_operator.adapters.prometheus.api import INSTANT, LARGEST_OF_A_BASELINE, PrometheusApi
-from mfu_operator.errors import MfuError
+from mfu_operator.errors import MfuError, Unreadable
+from mfu_operator.gitops.manifests import NotStructuredError, leaves
 from mfu_operator.model.baseline import ForgeKind
 from mfu_operator.ports import Credentials
+from mfu_operator.trace.analyze import analyze
+from mfu_operator.trace.termination_message import decode as account_of
 
 MIB = 1 << 20
 DEEP = {"lists": b"[" * 200_000, "objects": b'{"a":' * 100_000, "closed": b"[" * 100_000 + b"]" * 100_000}
@@ -88,6 +92,37 @@ def test_what_is_packed_takes_no_more_memory_than_it_may_unpacked(ask: Callable[
 def test_what_is_nested_beyond_every_stack_is_no_answer(ask: Callable[[str], object], body: bytes) -> None:
     with answering(body) as base, pytest.raises(MfuError):
         ask(base)
+
+
+NESTED = b'{"a":' * 50_000 + b"1" + b"}" * 50_000
+EVENT = b'{"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1, "args": {"correlation": %s}}'
+
+
+@pytest.mark.parametrize(
+    "trace",
+    [
+        b'{"traceEvents": [%s]}' % (EVENT % NESTED),
+        b'{"traceEvents": [%s, %s' % (EVENT % b"1", EVENT % NESTED),
+        b'{"deviceProperties": %s, "traceEvents": [%s]}' % (NESTED, EVENT % NESTED),
+        b"[%s]" % (EVENT % NESTED),
+    ],
+    ids=["in an event", "in one that is cut", "before the events", "in a bare list"],
+)
+def test_a_trace_that_is_nested_beyond_every_stack_is_none(trace: bytes, tmp_path: Path) -> None:
+    (tmp_path / "trace.json").write_bytes(trace)
+    with pytest.raises(Unreadable):
+        analyze([tmp_path / "trace.json"])
+
+
+def test_a_result_of_a_profiling_pod_that_is_nested_is_none() -> None:
+    with pytest.raises(Unreadable, match="not an account"):
+        account_of('{"a":' + "[" * 1900 + "]" * 1900 + "}")
+
+
+@pytest.mark.parametrize("text", ["a = " + "[" * 5000 + "]" * 5000, "a = " + "{b = " * 5000 + "1" + "}" * 5000])
+def test_a_file_of_a_repository_that_is_nested_has_no_keys(text: str) -> None:
+    with pytest.raises(NotStructuredError):
+        leaves("config.toml", text)
 
 
 @pytest.mark.parametrize("packing", [gzip.compress, zlib.compress])

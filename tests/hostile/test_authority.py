@@ -98,7 +98,9 @@ def test_a_delivery_tool_proves_nothing_of_the_author(plane: ControlPlane, what:
 
 def test_what_was_written_by_somebody_who_may_stays_when_others_write_beside_it(plane: ControlPlane) -> None:
     author = Person(plane, AUTHOR, TEAM)
-    assert author.changes("rich", {"spec": {"detection": {"tolerance": "10%"}}}) == ""
+    assert author.changes("rich", {"spec": {"watch": {"memory": {"enabled": False}}, "suspend": True}}) == ""
+    anew = {"generation": 2, "reason": "another cluster"}
+    assert author.changes("learning", {"spec": {"baseline": {"record": anew}}}) == "", "it learns its level anew"
     assert author.changes("rich", {"metadata": {"labels": {"team": "a"}}}) == ""
     assert author.changes("rich", {"spec": {"profiling": {"command": None, "env": None}}}) == ""
 
@@ -113,16 +115,34 @@ def test_what_was_written_by_somebody_who_may_stays_when_others_write_beside_it(
         ({"remediation": {"coolDown": "1m"}}, "the verb propose"),
         ({"remediation": {"freeze": None}}, "the verb propose"),
         ({"remediation": {"application": {"name": "others"}}}, "the verb propose"),
-        ({"metrics": {"prometheus": {"address": "https://evil.example"}}}, "the verb use on Secret mimir"),
+        ({"metrics": {"prometheus": {"address": "https://evil.example"}}}, "the verb propose"),
         ({"remediation": {"forge": {"address": "https://evil.example"}}}, "the verb propose"),
-        ({"metrics": {"labels": {"pod": "elsewhere"}}}, "the verb use on Secret mimir"),
-        ({"metrics": {"names": {"mfu": "salary"}}}, "the verb use on Secret mimir"),
+        ({"metrics": {"prometheus": None}}, "the verb propose"),
+        ({"metrics": {"modelFlopsPerToken": 1}}, "the verb propose"),
+        ({"baseline": {"values": {"mfu": 0.99}}}, "the verb propose"),
+        ({"detection": {"tolerance": "1%"}}, "the verb propose"),
+        ({"comparable": {"gpuCount": 1}, "baseline": {"values": {"mfu": 0.99}}}, "the verb propose"),
     ],
 )
 def test_what_a_guarded_field_acts_on_is_not_changed_without_the_verb(
     plane: ControlPlane, change: Mapping[str, Any], verb: str
 ) -> None:
     assert verb in Person(plane, AUTHOR, TEAM).changes("rich", {"spec": change})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"prometheus": {"address": "https://evil.example"}},
+        {"labels": {"pod": "elsewhere"}},
+        {"names": {"mfu": "salary"}},
+    ],
+)
+def test_what_a_secret_is_used_for_is_not_changed_without_the_verb(
+    plane: ControlPlane, change: Mapping[str, Any]
+) -> None:
+    said = Person(plane, AUTHOR, TEAM).changes("keyed", {"spec": {"metrics": change}})
+    assert "the verb use on Secret mimir" in said
 
 
 @pytest.mark.parametrize("value", ["go on", '{"incident": "i", "reason": "go on"}'])

@@ -1,5 +1,6 @@
 """Somebody who holds the operator's ServiceAccount gets no further than the operator: asked of a real API server."""
 
+import json
 import re
 from collections.abc import Mapping
 from copy import deepcopy
@@ -10,6 +11,7 @@ from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
 from tests.faults.control_plane import NAMESPACE, TEAM, ControlPlane
+from tests.hostile.people import GRANTED
 
 pytestmark = pytest.mark.cluster
 
@@ -66,10 +68,19 @@ CONTAINER: Mapping[str, tuple[Mapping[str, Any], str]] = {
 }
 
 
-def said(plane: ControlPlane, job: Mapping[str, Any]) -> str:
+SECRETS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "a volume": ("volumes", {"name": "v", "secret": {"secretName": "payroll"}}),
+    "a projected volume": ("volumes", {"name": "v", "projected": {"sources": [{"secret": {"name": "payroll"}}]}}),
+    "a driver's volume": ("volumes", {"name": "v", "csi": {"driver": "secrets-store.csi.k8s.io"}}),
+    "a variable": ("env", {"name": "KEY", "valueFrom": {"secretKeyRef": {"name": "payroll", "key": "key"}}}),
+    "all its variables": ("envFrom", {"secretRef": {"name": "payroll"}}),
+}
+
+
+def said(plane: ControlPlane, job: Mapping[str, Any], namespace: str = TEAM) -> str:
     batch: Any = client.BatchV1Api(plane.operator)
     try:
-        batch.create_namespaced_job(TEAM, job, dry_run="All")
+        batch.create_namespaced_job(namespace, job, dry_run="All")
     except ApiException as refused:
         return str(refused.body)
     return ""
@@ -139,6 +150,35 @@ def test_a_port_of_the_node_is_refused(plane: ControlPlane, place: str) -> None:
     own = {"name": "own", "image": "x:1", "ports": [{"containerPort": 80, "hostPort": 80}]}
     job["spec"]["template"]["spec"] |= {"containers": [{"name": "train", "image": "x:1"}], place: [own]}
     assert "a port of the node" in said(plane, job)
+
+
+def with_secret(where: str, fields: Mapping[str, Any], containers: str = "containers") -> dict[str, Any]:
+    job = deepcopy(dict(JOB))
+    pod = job["spec"]["template"]["spec"]
+    if containers != "containers":
+        pod[containers] = [{"name": "first", "image": "x:1"}]
+    (pod if where == "volumes" else pod[containers][0])[where] = [fields]
+    return job
+
+
+@pytest.mark.parametrize(("where", "fields"), SECRETS.values(), ids=SECRETS)
+@pytest.mark.parametrize("containers", ["containers", "initContainers"])
+def test_a_secret_of_others_is_refused_and_an_administrator_permits_copies_that_have_one(
+    plane: ControlPlane, where: str, fields: Mapping[str, Any], containers: str
+) -> None:
+    job = with_secret(where, fields, containers)
+    assert "has a Secret" in said(plane, job)
+    assert said(plane, job, GRANTED) == ""
+
+
+@pytest.mark.parametrize("name", ["mfu-capture", "forge"])
+def test_the_token_of_captures_and_what_the_chart_lists_are_no_secrets_of_others(
+    plane: ControlPlane, name: str
+) -> None:
+    for where, fields in SECRETS.values():
+        named = json.loads(json.dumps(fields).replace("payroll", name))
+        if "csi" not in named:
+            assert said(plane, with_secret(where, named)) == ""
 
 
 def test_a_profile_of_apparmor_is_not_taken_off_by_its_old_annotation(plane: ControlPlane) -> None:

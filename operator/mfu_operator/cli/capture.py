@@ -12,6 +12,7 @@ import yaml
 from mfu_operator.cli.connection import baseline_names, connected, connection_options, kubectl_arguments
 from mfu_operator.cli.manifest import read_manifest, spec_of
 from mfu_operator.errors import Unreadable
+from mfu_operator.model.terminal_text import for_terminal
 from mfu_operator.profiling.live.policies import policies
 from mfu_operator.profiling.plan import Plan, encode, plan_of
 
@@ -94,7 +95,7 @@ def _captured(
     from mfu_operator.trace import termination_message as compact
 
     def tell(text: str) -> None:
-        click.echo(text, err=True)
+        click.echo(for_terminal(text), err=True)
 
     traces = None
     if keep is not None:
@@ -116,9 +117,9 @@ def _planned(
             None if baseline is None else spec_of(read_manifest(baseline)),
         )
     except Unreadable as error:
-        click.echo(f"kubectl-mfu: {error.message}", err=True)
+        click.echo(f"kubectl-mfu: {for_terminal(error.message)}", err=True)
         sys.exit(UNREADABLE)
-    click.echo(json.dumps(encode(found), indent=2, default=str) if output == "json" else _text(found))
+    click.echo(json.dumps(encode(found), indent=2, default=str) if output == "json" else for_terminal(_text(found)))
 
 
 def _named(workload: str | None) -> tuple[str, str] | None:

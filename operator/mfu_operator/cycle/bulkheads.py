@@ -8,12 +8,13 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from enum import StrEnum
 from threading import Lock, Semaphore
 
 from mfu_operator.cycle.fair_share import Share
+from mfu_operator.cycle.looks import Looks
 from mfu_operator.errors import Wait
 
 
@@ -37,8 +38,8 @@ MOST_AT_ONCE = sum(share.of_all + (share.of_firsts or 0) for share in OF_A_KIND.
 
 WAITS_S = 60.0
 """A namespace that was refused a place has the next one before any that was served since, if it asks again within this
-time: its baselines are ticked every fifteen seconds while they wait. What hangs longest, a look at a repository, is
-given up after two minutes, and then it is its turn, however many others ask."""
+time: its baselines are ticked every fifteen seconds while they wait. Looks at repositories give way to it
+(`cycle/looks.py`), so that it is its turn at its next tick, however many others ask."""
 
 NAMESPACE: ContextVar[str] = ContextVar("namespace", default="")
 """The namespace of the baseline that this thread ticks."""
@@ -80,6 +81,7 @@ class HostSlots:
         """By namespace."""
         self._kinds = {dependency: Counter[str]() for dependency in Dependency}
         self._queues = {dependency: _Queue() for dependency in Dependency}
+        self.looks = Looks(steady)
 
     @contextmanager
     def of(self, dependency: Dependency, host: str, namespace: str) -> Iterator[None]:
@@ -94,10 +96,13 @@ class HostSlots:
             share, queue, steady_s = OF_A_KIND[dependency], self._queues[dependency], self._steady()
             own = all_there[namespace] >= share.of_one
             full = not OF_A_HOST.left_for(namespace, there)
-            ahead = queue.ahead_of(namespace, all_there, steady_s)
-            if full or share.places_for(namespace, all_there) <= ahead:
-                if not own and not full:
+            places = share.places_for(namespace, all_there)
+            none_left = places <= queue.ahead_of(namespace, all_there, steady_s)
+            if full or none_left:
+                if not own and none_left:
                     queue.refused(namespace, steady_s)
+                    if dependency is Dependency.GIT and not all_there[namespace]:
+                        self.looks.make_room(namespace, queue.waiting(all_there) - places)
                 whose = "of this namespace " if own else f"to {host} " if full else ""
                 raise Wait(
                     "HostBusy",
@@ -109,7 +114,8 @@ class HostSlots:
             there[namespace] += 1
             all_there[namespace] += 1
         try:
-            yield
+            with self.looks.one(namespace) if dependency is Dependency.GIT else nullcontext():
+                yield
         finally:
             with self._lock:
                 for each in (there, all_there):
@@ -132,6 +138,10 @@ class _Queue:
         self._refused_s = {each: at_s for each, at_s in self._refused_s.items() if steady_s < at_s + WAITS_S}
         own_s = self._served_s.get(namespace, -math.inf)
         return sum(not taken.get(each) and self._served_s.get(each, -math.inf) < own_s for each in self._refused_s)
+
+    def waiting(self, taken: Mapping[str, int]) -> int:
+        """How many have nothing and wait."""
+        return sum(not taken.get(each) for each in self._refused_s)
 
     def refused(self, namespace: str, steady_s: float) -> None:
         """Note that it waits."""

@@ -106,7 +106,7 @@ def _parsed(path: str, text: str) -> Any:
             return tomllib.loads(text)
         if path.endswith(_SETTINGS):
             return _settings(text)
-    except (tomllib.TOMLDecodeError, configparser.Error) as error:
+    except (tomllib.TOMLDecodeError, configparser.Error, RecursionError) as error:
         raise NotStructuredError(str(error)) from error
     raise NotStructuredError(f"{path}: no format that is read by meaning")
 

@@ -22,6 +22,7 @@ from mfu_operator.adapters.git.protocol import Action, Answer, Failure, Request,
 from mfu_operator.adapters.git.span import span
 from mfu_operator.errors import MfuError, Retry, Unreadable
 from mfu_operator.investigate.findings import findings
+from mfu_operator.investigate.turns import turn
 
 
 def investigate(clone: Clone, request: Request) -> Answer:
@@ -31,7 +32,8 @@ def investigate(clone: Clone, request: Request) -> Answer:
         raise ValueError(f"{request.action} needs a question")
     good, bad = span(clone, question.good, question.bad)
     try:
-        found = findings(question, Path(clone.repo.git_dir), good, bad, os.environ, request.others, _egress(request))
+        git_dir, waits = Path(clone.repo.git_dir), turn(Path(request.folder))
+        found = findings(question, git_dir, good, bad, os.environ, request.others, _egress(request), waits)
     except Unreadable as error:
         raise Retry(error.reason, error.message) from error
     return Answer(findings=found)

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from mfu_operator.adapters.egress import Egress
-from mfu_operator.adapters.git.protocol import FETCHED
 from mfu_operator.adapters.git.store import Step as History
 from mfu_operator.errors import AskPerson, Retry, Unreadable
 from mfu_operator.gitops.blame.answer import TextRow, shortened
@@ -15,7 +15,6 @@ from mfu_operator.investigate.answer import Investigated, investigated
 from mfu_operator.investigate.request import Request
 from mfu_operator.investigate.texts import texts
 from mfu_operator.investigate.told import undoing
-from mfu_operator.investigate.turns import turn
 from mfu_operator.model.commit import Ranking, Suspect
 from mfu_operator.model.investigation import Findings, Question, Undoing
 
@@ -33,6 +32,7 @@ def findings(
     env: Mapping[str, str],
     others: Sequence[str] = (),
     egress: Egress | None = None,
+    turn: AbstractContextManager[object] | None = None,
 ) -> Findings:
     """What the window's commits changed of what the workload gets, and what undoes the one that did it.
 
@@ -44,6 +44,7 @@ def findings(
         env: of git.
         others: addresses of the application's other repositories that may be fetched.
         egress: where charts may be fetched from; None: nowhere.
+        turn: entered once everything is fetched, for as long as anything is rendered.
 
     Raises:
         Unreadable: the repository cannot be read.
@@ -66,7 +67,7 @@ def findings(
         egress=egress,
         env=env,
     )
-    with investigated(request, turn(clone.parent.parent, clone.parent / FETCHED)) as found:
+    with investigated(request, turn) as found:
         return _findings(found)
 
 

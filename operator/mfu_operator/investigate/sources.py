@@ -161,7 +161,7 @@ def _dry(store: Store, sha: str, source: Source) -> str:
         if data is not None:
             try:
                 return store.resolve(str(msgspec.json.decode(data, type=_Hydrated).drySha))
-            except msgspec.DecodeError as error:
+            except (msgspec.DecodeError, RecursionError) as error:
                 raise Unreadable("ManifestUnreadable", f"{path} of {sha[:12]} names no dry commit: {error}") from error
     return sha
 

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from mfu_operator.errors import Stall
+from mfu_operator.model.baseline import CAPTURE_SECRET
 
 Spec = Mapping[str, Any]
 
@@ -23,6 +24,7 @@ class Privilege(StrEnum):
     HOST_PATH = "hostPath"
     TOKENS = "projectedTokens"
     SECRETS = "secrets"
+    COPIED_SECRETS = "copiedSecrets"
     PROFILES = "securityProfiles"
 
 
@@ -46,16 +48,15 @@ def require_permitted(pod: Spec, permitted: Set[Privilege], own_program: bool) -
         pod: the profiling pod's spec.
         permitted: what the administrator permits the namespace.
         own_program: whether the baseline says what runs in it (command, image or environment): Secrets are then its
-            author's to read. A copy that runs what the run does keeps the run's.
+            author's to read. A copy that runs what the run does keeps the run's where that is permitted.
 
     Raises:
         Stall: ProfilingForbidden, naming each privilege and where it is.
     """
-    found = [
-        (privilege, where)
-        for privilege, where in privileges(pod)
-        if privilege not in permitted and (own_program or privilege is not Privilege.SECRETS)
-    ]
+    secrets = Privilege.SECRETS if own_program or Privilege.SECRETS in permitted else Privilege.COPIED_SECRETS
+    known = frozenset[str]() if own_program else frozenset({CAPTURE_SECRET})
+    every = ((secrets if each is Privilege.SECRETS else each, where) for each, where in privileges(pod, known))
+    found = [(privilege, where) for privilege, where in every if privilege not in permitted]
     if not found:
         return
     words = "+".join(dict.fromkeys(privilege.value for privilege, _ in found))
@@ -67,19 +68,19 @@ def require_permitted(pod: Spec, permitted: Set[Privilege], own_program: bool) -
     )
 
 
-def privileges(pod: Spec) -> Iterator[tuple[Privilege, str]]:
-    """Every privilege of a pod, and where it is, for a person."""
+def privileges(pod: Spec, known: Set[str] = frozenset()) -> Iterator[tuple[Privilege, str]]:
+    """Every privilege of a pod, and where it is, for a person. Secrets of names that are `known` are none."""
     for field in _HOST_NAMESPACES:
         if pod.get(field):
             yield Privilege.HOST_NAMESPACES, f"{field} is true"
     yield from _of_profiles(pod.get("securityContext") or {}, "the pod")
     for container in [*(pod.get("initContainers") or []), *(pod.get("containers") or [])]:
-        yield from _of_container(container, f"container {container.get('name')}")
+        yield from _of_container(container, f"container {container.get('name')}", known)
     for volume in pod.get("volumes") or []:
-        yield from _of_volume(volume, f"volume {volume.get('name')}")
+        yield from _of_volume(volume, f"volume {volume.get('name')}", known)
 
 
-def _of_container(container: Spec, who: str) -> Iterator[tuple[Privilege, str]]:
+def _of_container(container: Spec, who: str, known: Set[str]) -> Iterator[tuple[Privilege, str]]:
     context = container.get("securityContext") or {}
     if context.get("privileged"):
         yield Privilege.PRIVILEGED, f"{who} is privileged"
@@ -87,7 +88,7 @@ def _of_container(container: Spec, who: str) -> Iterator[tuple[Privilege, str]]:
     if risky := [each for each in added if each not in HARMLESS_CAPABILITIES]:
         yield Privilege.CAPABILITIES, f"{who} adds the capabilities {', '.join(risky)}"
     yield from _of_profiles(context, who)
-    if _reads_secrets(container):
+    if set(_secrets_read(container)) - known:
         yield Privilege.SECRETS, f"{who} reads a Secret into its environment"
 
 
@@ -102,20 +103,23 @@ def _of_profiles(context: Spec, who: str) -> Iterator[tuple[Privilege, str]]:
             yield Privilege.PROFILES, f"{who} sets {field}"
 
 
-def _of_volume(volume: Spec, which: str) -> Iterator[tuple[Privilege, str]]:
+def _of_volume(volume: Spec, which: str, known: Set[str]) -> Iterator[tuple[Privilege, str]]:
     if volume.get("hostPath") is not None:
         yield Privilege.HOST_PATH, f"{which} is {volume['hostPath'].get('path')} of the node"
     sources: Sequence[Spec] = (volume.get("projected") or {}).get("sources") or []
     if any("serviceAccountToken" in source for source in sources):
         yield Privilege.TOKENS, f"{which} holds a ServiceAccount's token"
-    driver = (volume.get("csi") or {}).get("driver")
-    if volume.get("secret") is not None or driver == _SECRETS_DRIVER or any("secret" in source for source in sources):
+    held = [volume["secret"].get("secretName")] if volume.get("secret") is not None else []
+    held += [source["secret"].get("name") for source in sources if "secret" in source]
+    if (volume.get("csi") or {}).get("driver") == _SECRETS_DRIVER or set(held) - known:
         yield Privilege.SECRETS, f"{which} holds a Secret"
 
 
-def _reads_secrets(container: Spec) -> bool:
-    named = any("secretKeyRef" in (each.get("valueFrom") or {}) for each in container.get("env") or [])
-    return named or any("secretRef" in each for each in container.get("envFrom") or [])
+def _secrets_read(container: Spec) -> Iterator[str | None]:
+    """The names of the Secrets in a container's environment."""
+    sources = [each.get("valueFrom") or {} for each in container.get("env") or []]
+    for field, named in (("secretKeyRef", sources), ("secretRef", container.get("envFrom") or [])):
+        yield from (each[field].get("name") for each in named if field in each)
 
 
 def _capability(name: str) -> str:

@@ -141,7 +141,7 @@ def _decode(text: str) -> _Compact:
         raise Unreadable("BadResult", f"the profiling pod's result is longer than {LIMIT_BYTES} bytes; read its logs")
     try:
         return _possible(msgspec.json.decode(text, type=_Compact))
-    except (msgspec.DecodeError, UnicodeError) as error:
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise _failure(text) or Unreadable(
             "BadResult", f"the profiling pod's result is not an account ({error}); read its logs"
         ) from error
@@ -158,7 +158,7 @@ def _possible(compact: _Compact) -> _Compact:
 def _failure(text: str) -> Unreadable | None:
     try:
         failed = msgspec.json.decode(text, type=_Failed)
-    except (msgspec.DecodeError, UnicodeError):
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         return None
     return Unreadable(failed.error.reason, failed.error.message)
 

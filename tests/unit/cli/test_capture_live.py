@@ -4,7 +4,7 @@ import os
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 import yaml
@@ -66,16 +66,16 @@ def test_the_job_is_launched_awaited_and_its_account_told(cluster: ClusterDouble
 def pod_of(files: dict[str, bytes]) -> Callable[..., subprocess.CompletedProcess[bytes]]:
     """A pod that `kubectl exec` reaches: `ls`, `cat` and `touch` in the folder of held traces."""
 
-    def run(words: Sequence[str], stdout: int, **_: Any) -> subprocess.CompletedProcess[bytes]:
+    def run(words: Sequence[str], stdout: IO[bytes], stderr: IO[bytes], **_: Any) -> subprocess.CompletedProcess[bytes]:
         command, path = words[-2:]
         name = path.rpartition("/")[2]
         if command == "touch":
             files[name] = b""
-        said = " ".join(files).encode() if command == "ls" else files.get(name, b"")
-        if stdout == subprocess.PIPE:
-            return subprocess.CompletedProcess(words, 0, said, b"")
-        os.write(stdout, said)
-        return subprocess.CompletedProcess(words, int(command == "cat" and name not in files), b"", b"no such file")
+        os.write(stdout.fileno(), " ".join(files).encode() if command == "ls" else files.get(name, b""))
+        if command != "cat" or name in files:
+            return subprocess.CompletedProcess(words, 0)
+        os.write(stderr.fileno(), b"no such file")
+        return subprocess.CompletedProcess(words, 1)
 
     return run
 

@@ -23,7 +23,7 @@ from mfu_operator.cycle.bulkheads import (
 )
 from mfu_operator.cycle.guarded import guarded
 from mfu_operator.errors import Abandoned, Wait
-from mfu_operator.ports import Cluster, Credentials, Forge, Repository, is_effect
+from mfu_operator.ports import PLACE, Cluster, Credentials, Forge, Repository, is_effect
 from mfu_operator.process.leader import Lease
 from tests.faults.effects import WRITES, ports_with_methods
 from tests.support import worlds
@@ -36,6 +36,14 @@ GUARDED.remove(Lease)
 WRITING = re.compile(
     r".*\.(create|replace|patch|delete)_(namespaced|cluster|custom)\w*|(self\._)?api\.(post|put|patch|delete|change)"
 )
+
+
+@pytest.fixture(autouse=True)
+def no_place() -> Iterator[None]:
+    """Looks that a test leaves under way are nobody else's."""
+    PLACE.set(None)
+    yield
+    PLACE.set(None)
 
 
 def methods(port: type) -> list[str]:
@@ -159,34 +167,6 @@ def test_many_hosts_that_hang_are_bounded_together() -> None:
     until.set()
     for each in hanging:
         each.join(10)
-
-
-def test_of_thirty_namespaces_that_hang_again_and_again_another_has_the_next_place() -> None:
-    """Every hostile namespace asks again the moment that it is given up, and the other one once in fifteen seconds."""
-    now_s = [0.0]
-    slots, hanging = HostSlots(lambda: now_s[0]), list[tuple[float, ExitStack]]()
-
-    def ask(namespace: str) -> bool:
-        held = ExitStack()
-        try:
-            held.enter_context(slots.of(Dependency.GIT, f"{namespace}.example", namespace))
-        except Wait:
-            return False
-        hanging.append((now_s[0] + 120.0, held))
-        return True
-
-    waited_s = list[float]()
-    for second in range(1200):
-        now_s[0] = float(second)
-        for ends_s, held in [each for each in hanging if each[0] <= second]:
-            hanging.remove((ends_s, held))
-            held.close()
-        for number in range(30):
-            ask(f"hostile-{(second + number) % 30}")
-        if second >= 300 and second % 15 == 0 and ask("team-a"):
-            waited_s.append(second - 300.0)
-            break
-    assert waited_s and waited_s[0] <= 120.0, "those that hang when it first asks are given up, and then it is served"
 
 
 def test_a_namespace_that_does_not_ask_again_holds_no_place() -> None:

@@ -109,8 +109,20 @@ def test_secrets_are_refused_where_the_baselines_author_says_what_runs(
 
 
 @pytest.mark.parametrize(("place", "fields"), SECRETS)
-def test_a_copy_that_runs_what_the_run_does_keeps_its_secrets(place: str, fields: Mapping[str, Any]) -> None:
-    assert launched(template(place, fields))
+def test_a_copy_that_runs_what_the_run_does_keeps_its_secrets_where_an_administrator_permits_it(
+    place: str, fields: Mapping[str, Any]
+) -> None:
+    of = template(place, fields)
+    assert "permit copiedSecrets in the chart's profiling.permit" in refusal(of)
+    for permitted in (Privilege.COPIED_SECRETS, Privilege.SECRETS):
+        assert launched(of, Permit({"team-a": frozenset({permitted})}))
+    assert "permit secrets " in refusal(of, Permit({"team-a": frozenset({Privilege.COPIED_SECRETS})}), command=("id",))
+
+
+def test_the_token_of_captures_is_no_secret_of_others() -> None:
+    of = template("volume", {"secret": {"secretName": "mfu-capture"}})
+    assert launched(of)
+    assert "Secret" in refusal(of, command=("cat", "/token"))
 
 
 def test_a_priority_class_that_is_not_listed_is_refused() -> None:

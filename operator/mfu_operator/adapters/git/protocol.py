@@ -13,6 +13,9 @@ from mfu_operator.model.proposal import Proposal
 FETCHED = "fetched"
 """The file in a request's folder that is there once the repository's server has sent everything."""
 
+TURN = "turn"
+"""The file there that lets the process render what was fetched: one does at a time."""
+
 
 class Action(StrEnum):
     """One per method of the Repository port."""

@@ -8,7 +8,7 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -21,6 +21,7 @@ from mfu_operator.adapters.git.environment import environment
 from mfu_operator.adapters.git.failures import MOST_SAID, redacted, too_large, unreachable
 from mfu_operator.adapters.git.protocol import (
     FETCHED,
+    TURN,
     Action,
     Allowed,
     Answer,
@@ -29,13 +30,13 @@ from mfu_operator.adapters.git.protocol import (
     decode_answer,
     encode,
 )
-from mfu_operator.errors import Retry, Stall
+from mfu_operator.errors import Retry, Stall, Wait
 from mfu_operator.gitops.sources.applications import plan
 from mfu_operator.gitops.sources.tree import NotRenderable
 from mfu_operator.model.commit import Source
 from mfu_operator.model.investigation import Findings, Question
 from mfu_operator.model.proposal import Proposal
-from mfu_operator.ports import Credentials
+from mfu_operator.ports import PLACE, Credentials
 
 DEADLINE_S = 120.0
 """A clone without blobs takes seconds, and rendering 300 commits of a kustomization under a minute. Nothing that a tick
@@ -163,7 +164,8 @@ class GitRepository:
     def _run(self, request: Request, env: Mapping[str, str], left_s: float) -> Answer:
         command = [sys.executable, "-m", CHILD]
         try:
-            ended = process.run(command, encode(request), env, request.folder, left_s, limits.ANSWER_BYTES)
+            watch = watched(Path(request.folder), request.url)
+            ended = process.run(command, encode(request), env, request.folder, left_s, limits.ANSWER_BYTES, watch)
         except TimeoutError:
             if (Path(request.folder) / FETCHED).exists():
                 raise Retry(
@@ -179,6 +181,23 @@ class GitRepository:
         except msgspec.DecodeError:
             last = redacted(ended.err.strip().rpartition("\n")[2], env.get("MFU_GIT_PASSWORD"))[:MOST_SAID]
             raise Retry("RepositoryUnreachable", f"git failed on {request.url}: {last or ended.status}") from None
+
+
+def watched(folder: Path, url: str) -> Callable[[], None]:
+    """Ends a look whose place others need, and lets it render when it is its turn."""
+    place = PLACE.get()
+
+    def watch() -> None:
+        if place is not None and place.needed:
+            raise Wait(
+                "HostBusy",
+                f"the look at {url} was ended for another namespace, which has taken much less; it is made again at a "
+                "later tick",
+            )
+        if (folder / FETCHED).exists() and not (folder / TURN).exists() and (place is None or place.may_render()):
+            (folder / TURN).touch()
+
+    return watch
 
 
 def _origin(url: str) -> tuple[str, str]:

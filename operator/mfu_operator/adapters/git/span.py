@@ -46,7 +46,7 @@ def _dry(clone: Clone, revision: str) -> str:
         if text is not None:
             try:
                 return str(msgspec.json.decode(text, type=_Hydrated).drySha)
-            except msgspec.DecodeError:
+            except (msgspec.DecodeError, RecursionError):
                 return revision
     return revision
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 
 CODEOWNERS = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
 """Where it lies, the first that is there."""
@@ -10,7 +11,10 @@ MOST = 10
 """Owners that are told; of more, nobody feels asked."""
 
 _LINES = 5000
-_LONGEST_PATTERN, _MOST_STARS = 200, 6
+_LONGEST_PATTERN = 200
+_MOST_COMPARED = 2_000_000
+"""Names of folders and files with parts of patterns, seconds of them: beyond, nobody is told."""
+
 _SECTION = re.compile(r"\^?\[([^\]]{1,100})\](?:\[\d{1,3}\])?(.*)\Z")
 _OWNER = re.compile(r"@([A-Za-z0-9][\w.-]{0,99}(?:/[\w.-]{1,100}){0,5})\Z")
 
@@ -25,24 +29,29 @@ def owners(text: str, paths: Sequence[str]) -> tuple[str, ...]:
         paths: of the repository.
     """
     found: dict[str, None] = {}
+    lines, left = text.splitlines()[:_LINES], _MOST_COMPARED
     for path in paths:
-        for names in _of(text, path).values():
+        parts = path.split("/")
+        left -= len(parts) * sum(line.count("/") + 2 for line in lines)
+        if left < 0:
+            return ()
+        for names in _of(lines, parts).values():
             found |= dict.fromkeys(names)
     return tuple(found)[:MOST]
 
 
-def _of(text: str, path: str) -> dict[str, tuple[str, ...]]:
+def _of(lines: Sequence[str], parts: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """By section, the owners of a file."""
     section, standard = "", tuple[str, ...]()
     found: dict[str, tuple[str, ...]] = {}
-    for line in text.splitlines()[:_LINES]:
+    for line in lines:
         bare = line.partition(" #")[0].strip()
         head = _SECTION.match(bare)
         if head:
             section, standard = head[1].lower(), _names(head[2].split())
         elif bare and not bare.startswith(("#", "!")):
             pattern, *named = bare.split()
-            if _meets(pattern, path):
+            if _meets(pattern, parts):
                 found[section] = _names(named) if named else standard
     return found
 
@@ -51,15 +60,23 @@ def _names(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(match[1] for word in words if (match := _OWNER.match(word)))
 
 
-def _meets(pattern: str, path: str) -> bool:
-    """Whether a pattern as in .gitignore meets a file, or a folder above it."""
-    if len(pattern) > _LONGEST_PATTERN or pattern.count("*") > _MOST_STARS:
-        return False
+def _meets(pattern: str, parts: Sequence[str]) -> bool:
+    """Whether a pattern as in .gitignore meets a file, or a folder above it. No pattern makes it go back: after each of
+    its parts it is known how many of the file's may be behind it."""
     bare = pattern.strip("/")
+    if len(pattern) > _LONGEST_PATTERN or not bare:
+        return False
     anchored = pattern.startswith("/") or "/" in bare
-    parts = re.split(r"(\*\*/|\*\*|\*|\?)", bare)
-    meant = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    body = "".join(meant.get(part, re.escape(part)) for part in parts)
-    start = "" if anchored else "(?:.*/)?"
-    end = "/.*" if pattern.endswith("/") else "" if pattern.endswith("/*") else "(?:/.*)?"
-    return re.fullmatch(f"{start}{body}{end}", path) is not None
+    behind = {0} if anchored else set(range(len(parts)))
+    wanted = [part.replace("[", "[[]") for part in bare.split("/")]
+    for part in wanted:
+        if part == "**":
+            behind = set(range(min(behind), len(parts) + 1))
+        else:
+            behind = {at + 1 for at in behind if at < len(parts) and fnmatchcase(parts[at], part)}
+        if not behind:
+            return False
+    if pattern.endswith("/*"):
+        return len(parts) in behind
+    inside = pattern.endswith("/") or wanted[-1] == "**"
+    return min(behind) < len(parts) if inside else True

@@ -117,14 +117,14 @@ def header_of(text: bytes) -> Document:
         return Document()
     try:
         return _DOCUMENT.decode(text.removeprefix(BYTE_ORDER_MARK).rstrip() + b'"traceEvents":[]}')
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return Document()
 
 
 def _decoded(decode: Callable[[bytes], Found], text: bytes, path: Path) -> Found:
     try:
         return decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         clean = cleaned(text)
         try:
             return _decoded_clean(decode, clean)
