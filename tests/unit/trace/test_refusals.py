@@ -197,3 +197,11 @@ def test_a_name_in_an_export_is_never_sql(tmp_path: Path) -> None:
         connection.execute('INSERT INTO "a"" , sqlite_no_such_table --" VALUES (1)')
     connection.close()
     assert analyze([path]).diagnosis == plain
+
+
+def test_a_file_that_is_cut_before_its_device_activity_is_refused_for_the_cut(tmp_path: Path) -> None:
+    path = tmp_path / "rank0.json.gz"
+    whole = Path("tests/data/traces/torchrec/sst_long_a2a_optimizer_2a/pid24049.pt.trace.json.gz")
+    path.write_bytes(whole.read_bytes()[:30_000])
+    with pytest.raises(Unreadable, match="the file is cut short"):
+        analyze([path])

@@ -151,6 +151,8 @@ def _nothing(trace: Trace) -> str:
     impossible = [said for said in trace.warnings if "impossible times" in said]
     if impossible:
         return f"{'; '.join(impossible)}, and nothing is left to account for; record it again"
+    if trace.incomplete is not None:
+        return f"{trace.incomplete}, and neither device activity nor steps are left; copy or record it again"
     return f"neither device activity nor step ranges; {RECORD_WITH[trace.format]} and mark steps"
 
 
