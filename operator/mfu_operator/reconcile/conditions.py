@@ -89,8 +89,10 @@ def _which_run(world: World) -> tuple[str, str]:
         return "Measuring", ""
     if len(active) < 2:
         return "Measuring", f"; it is run {ref.name}"
-    others = ", ".join(name for name in active if name != ref.name)
-    return "SeveralRuns", f"; it is run {ref.name}, the newest of {len(active)}: {others} is active as well"
+    others = [name for name in active if name != ref.name]
+    verb = "is" if len(others) == 1 else "are"
+    newest = f"; it is run {ref.name}, the newest of {len(active)}"
+    return "SeveralRuns", f"{newest}: {', '.join(others)} {verb} active as well"
 
 
 def _missing_source(world: World) -> str:

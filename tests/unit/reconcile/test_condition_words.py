@@ -62,7 +62,7 @@ def test_ready_names_the_run_that_is_judged_where_labels_follow_runs() -> None:
 def test_ready_says_that_there_is_another_run() -> None:
     two = f"{MEASURED}; it is run gpt-small, the newest of 2: gpt-old is active as well"
     assert told(submitted("gpt-small", "gpt-old"))["Ready"] == ("True", "SeveralRuns", two)
-    three = f"{MEASURED}; it is run gpt-small, the newest of 3: gpt-old, gpt-older is active as well"
+    three = f"{MEASURED}; it is run gpt-small, the newest of 3: gpt-old, gpt-older are active as well"
     assert told(submitted("gpt-small", "gpt-old", "gpt-older"))["Ready"] == ("True", "SeveralRuns", three)
 
 
