@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 from mfu_operator.gitops.rendered import shell
 
-_SHELLS = {"sh", "bash", "dash", "ash", "zsh", "ksh", "busybox"}
 _LAUNCHERS = {
     "torchrun", "accelerate", "deepspeed", "mpirun", "mpiexec", "horovodrun", "srun", "python", "python3", "colossalai",
     "torchx", "composer", "litgpt", "axolotl", "tune", "ray", "orterun", "prun", "nsys", "numactl",
@@ -96,7 +95,7 @@ def _open(words: list[Word], programs: list[list[Word]], documents: list[Documen
     """Split words into programs; what a shell is handed as text is opened."""
     for index, word in enumerate(words):
         scripted = re.search(r"\s", word.text.strip()) is not None
-        after_shell = any(posixpath.basename(before.text) in _SHELLS for before in words[:index])
+        after_shell = any(posixpath.basename(before.text) in shell.SHELLS for before in words[:index])
         if depth < 4 and scripted and (after_shell or index == 0):
             script = shell.read(word.text)
             for program in script.programs:

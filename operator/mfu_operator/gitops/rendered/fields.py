@@ -135,7 +135,7 @@ class Leaves:
         raw = masked(text)
         if name.endswith(".py"):
             self._program(told, path, start, name, text, raw)
-        elif name.endswith((".sh", ".bash")) or (text.lstrip().startswith("#!") and "sh" in text.lstrip()[:40]):
+        elif shell.is_script(name, text):
             self._script(told, path, start, name, text, raw)
         else:
             single = "\n" not in text.strip()

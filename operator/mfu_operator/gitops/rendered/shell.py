@@ -4,9 +4,11 @@ Nothing is expanded but lists of words that stand in the script itself: `ARGS=(-
 `ARGS="--bf16 --num-workers 8"` are read where `${ARGS[@]}` or `$ARGS` is.
 """
 
+import posixpath
 import re
 from dataclasses import dataclass, field
 
+SHELLS = frozenset({"sh", "bash", "dash", "ash", "zsh", "ksh", "busybox"})
 MAX_CHARACTERS = 256 * 1024
 MAX_LIST = 2_000
 """Words of one list; a longer one is read where it is written."""
@@ -31,6 +33,17 @@ def read(text: str) -> Script:
     if len(text) > MAX_CHARACTERS:
         script.programs.append([text[MAX_CHARACTERS:]])
     return script
+
+
+def is_script(name: str, text: str) -> bool:
+    """Whether a file is a shell script: by its extension, or by the interpreter that its first line names."""
+    if name.endswith((".sh", ".bash")):
+        return True
+    text = text.lstrip()
+    words = text[2:].partition("\n")[0].split() if text.startswith("#!") else []
+    if words and posixpath.basename(words[0]) == "env":
+        words = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
+    return bool(words) and posixpath.basename(words[0]) in SHELLS
 
 
 class _Reader:

@@ -261,6 +261,32 @@ def test_a_text_that_only_begins_like_a_script_is_a_text() -> None:
     assert set(file("entry", "#!/usr/bin/python\n" + "#" * 40 + " sh\n")) == {"data.f"}
 
 
+@pytest.mark.parametrize(
+    ("first", "shell_script"),
+    [
+        ("#!/bin/sh", True),
+        ("#! /bin/bash -e", True),
+        ("#!/usr/bin/env bash", True),
+        ("#!/usr/bin/env -S OMP_NUM_THREADS=1 zsh -e", True),
+        ("#!/usr/local/bin/ksh", True),
+        ("#!/bin/dash\r", True),
+        ("\n#!/bin/sh", True),
+        ("#!/usr/bin/python  # sh", False),
+        ("#!/usr/bin/python\nimport sh", False),
+        ("#!/opt/shared/bin/python3", False),
+        ("#!/usr/bin/env python3 sh", False),
+        ("#!/usr/bin/env fish", False),
+        ("#!/usr/bin/env", False),
+        ("#!", False),
+        ("#!\n/bin/sh", False),
+    ],
+)
+def test_a_file_without_an_extension_is_a_script_where_its_interpreter_is_a_shell(
+    first: str, shell_script: bool
+) -> None:
+    assert ("data.f --workers" in file("entry", f"{first}\npython t.py --workers 4\n")) is shell_script
+
+
 def test_a_script_beyond_the_bound_is_a_text_besides(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "python t.py --workers 4"
     monkeypatch.setattr(shell, "MAX_CHARACTERS", len(text) + 1)
