@@ -78,7 +78,13 @@ def hidden(value: str, key: bytes) -> str:
 
 def decoded(value: Any) -> str:
     """The content of a Secret's `data` entry, which may stand in several lines; the entry itself where it is not
-    base64."""
+    base64.
+
+    The API server decodes it by encoding/base64 of Go, which ignores CR and LF and no other white space
+    (https://pkg.go.dev/encoding/base64#Encoding.Decode; literalStore in sigs.k8s.io/json, which
+    apimachinery/pkg/runtime/serializer/json calls). kustomize 4 writes long entries so. Some releases since 1.8 refused
+    them when an object was made (https://github.com/kubernetes/kubernetes/issues/62742).
+    """
     try:
         return base64.b64decode(re.sub(r"[\r\n]", "", str(value)), validate=True).decode("utf-8", "backslashreplace")
     except (binascii.Error, ValueError):
