@@ -5,6 +5,7 @@ bad as well, that no later commit of the window set back, and that can cause the
 stands out. What could not be rendered is nobody's guilt and nobody's innocence.
 """
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -175,15 +176,20 @@ def _scored(difference: Difference, cause: str | None) -> tuple[float, str]:
 
 def _other_file(difference: Difference, side: Delivered) -> str | None:
     """A file of the same ConfigMap that the workload's commands name, where they name this one nowhere."""
-    if not difference.identity.startswith("ConfigMap/"):
+    if not difference.file or not difference.identity.startswith("ConfigMap/"):
         return None
     siblings = {leaf.file for leaf in side.leaves.values() if leaf.object == difference.identity and leaf.file}
     said = " ".join(_commands(side))
-    if len(siblings) < 2 or _stem(difference.file) in said:
+    if len(siblings) < 2 or _names(said, difference.file, _stem(difference.file)):
         return None
-    named = sorted(file for file in siblings if file in said)
+    named = sorted(file for file in siblings if _names(said, file))
     inside = " ".join(str(leaf.raw) for leaf in side.leaves.values() if leaf.file in named)
-    return named[0] if named and _stem(difference.file) not in inside else None
+    return named[0] if named and not _names(inside, difference.file, _stem(difference.file)) else None
+
+
+def _names(text: str, *names: str) -> bool:
+    """Whether one of the names stands in the text as a whole word or component of a path."""
+    return any(re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-]|\.\w)", text) for name in names)
 
 
 def _stem(file: str) -> str:

@@ -335,6 +335,27 @@ def test_a_file_counts_where_the_command_or_the_file_that_it_names_may_read_it(l
     assert score(changed("num_workers", "8", "0", file="one.yaml"), replace(window(), bad=gets(*leaves))) == 1.0
 
 
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("train --config=conf/two.yaml", False),
+        ("--config=two.yaml --data=data.yaml", False),
+        ("--config=two.yaml --base=a.yaml.bak", False),
+        ("--config=two.yaml --with-a", False),
+        ("--config=two.yaml --base=/etc/a.yaml", True),
+        ("--config=two.yaml --base=a", True),
+    ],
+)
+def test_a_file_is_named_by_a_whole_word_and_not_by_its_letters(text: str, read: bool) -> None:
+    seen = replace(window(), bad=gets(replace(A, file="a.yaml"), B, runs(text)))
+    assert score(changed("num_workers", "8", "0", file="a.yaml"), seen) == (1.0 if read else 0.4)
+
+
+def test_a_file_whose_name_ends_that_of_the_named_one_is_not_named() -> None:
+    leaves = (replace(A, file="data.yaml"), replace(B, file="a.yaml"), runs("--config=metadata.yaml"))
+    assert score(changed("num_workers", "8", "0", file="data.yaml"), replace(window(), bad=gets(*leaves))) == 1.0
+
+
 def test_a_third_file_that_names_it_does_not_bring_it_back() -> None:
     third, entry = leaf("c.x", "include: one.yaml", file="three.yaml"), leaf("d", "one.yaml")
     seen = replace(window(), bad=gets(A, B, third, entry, runs("--config=two.yaml")))
