@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+NOTE_BYTES = 1024
+"""What the API takes as the note of an Event, in bytes of UTF-8."""
+
 
 @dataclass(frozen=True, slots=True)
 class Condition:
@@ -28,3 +31,8 @@ class Event:
     reason: str
     message: str
     once: str | None = None
+
+
+def within(text: str, size: int) -> str:
+    """As much of the beginning of a text as `size` bytes of UTF-8 hold."""
+    return text.encode()[: max(0, size)].decode(errors="ignore")

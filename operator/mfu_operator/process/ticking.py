@@ -18,6 +18,7 @@ from mfu_operator.process import telemetry
 from mfu_operator.process.fleet import CONFIRM_S, Member, Seen, spread
 from mfu_operator.process.listening import heard
 from mfu_operator.process.membership import Membership
+from mfu_operator.reconcile.linking import explained
 from mfu_operator.reconcile.recovery import devices_of
 from mfu_operator.reconcile.refresh import tells_more
 from mfu_operator.reconcile.unticked import broken, hopeless, salvaged
@@ -81,7 +82,7 @@ class Ticking:
         read = salvaged(seen.identity, codec.salvage(written), now_s, self.defaults.runbook_base_url)
         with telemetry.TICKS.time():
             ticked = self._tick(member, seen, read.status, now_s)
-        self._post(seen, (*read.events, *ticked.events))
+        self._post(seen, (*read.events, *ticked.events), ticked.status)
         changes = {}
         if ticked.status != read.status or member.settled != seen.stored:
             changes = codec.patch(written, ticked.status)
@@ -106,7 +107,7 @@ class Ticking:
                 self.members.clock(),
                 self.defaults.runbook_base_url,
             )
-            self._post(seen, now.events)
+            self._post(seen, now.events, now.status)
             self._write(member, seen, codec.patch(written, now.status))
         except Abandoned:
             return
@@ -162,7 +163,7 @@ class Ticking:
             return self.members.interval_s
         return growing_pause_s(self.members.interval_s, LONGEST_WAIT_S, member.idle)
 
-    def _post(self, seen: Seen, events: Sequence[Event]) -> None:
+    def _post(self, seen: Seen, events: Sequence[Event], status: Status) -> None:
         """Tell what a tick found before its status is written. The names come from the status that the tick began
         with, or from what happened in the world: a process that dies between the two leaves them to be told once, by
         whoever ticks next."""
@@ -174,7 +175,7 @@ class Ticking:
             "name": identity.name,
             "uid": identity.uid,
         }
-        for index, event in enumerate(events):
+        for index, event in enumerate(explained(events, status.conditions, self.defaults.runbook_base_url)):
             nth = sum(each.reason == event.reason for each in events[:index])
             from_ = seen.stored if event.once is None else event.once.encode()
             name = naming.event_name(identity.name, identity.uid, from_, f"{event.reason}/{nth}")

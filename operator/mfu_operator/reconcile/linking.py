@@ -1,8 +1,9 @@
-"""Where a condition's reason is explained, in its message."""
+"""Where a reason is explained, in the message of its condition and of the Event that tells of it."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from mfu_operator.model.condition import Condition
+from mfu_operator.model.condition import NOTE_BYTES, Condition, Event, within
 
 
 def linked(condition: Condition, runbooks: str | None) -> Condition:
@@ -10,7 +11,19 @@ def linked(condition: Condition, runbooks: str | None) -> Condition:
     by a command that needs no network. Ready needs no explanation."""
     if (condition.type, condition.status) == ("Ready", "True"):
         return condition
-    where = f"kubectl mfu runbook {condition.reason}"
-    if runbooks:
-        where = f"{runbooks.rstrip('/')}/reasons.md#{condition.reason.lower()}"
-    return replace(condition, message=f"{condition.message} ({where})")
+    return replace(condition, message=f"{condition.message} ({_where(condition.reason, runbooks)})")
+
+
+def explained(events: Sequence[Event], conditions: Sequence[Condition], runbooks: str | None) -> Iterator[Event]:
+    """Each Event; one that gives the reason of a condition carries its link too, for which a long message is cut."""
+    reasons = {each.reason for each in conditions if (each.type, each.status) != ("Ready", "True")}
+    for event in events:
+        if event.reason not in reasons:
+            yield event
+            continue
+        link = f" ({_where(event.reason, runbooks)})"
+        yield replace(event, message=within(event.message, NOTE_BYTES - len(link.encode())) + link)
+
+
+def _where(reason: str, runbooks: str | None) -> str:
+    return f"{runbooks.rstrip('/')}/reasons.md#{reason.lower()}" if runbooks else f"kubectl mfu runbook {reason}"

@@ -1,10 +1,16 @@
 """`kubectl mfu runbook`: every name that a person meets leads to its page, without a network."""
 
+import tomllib
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
 
 from mfu_operator.cli.reasons import reasons
 from mfu_operator.cli.runbook import runbook_command
+from tests.cluster.images import copied_sources
+
+ROOT = Path(__file__).parents[3]
 
 
 def printed(*arguments: str) -> str:
@@ -47,3 +53,10 @@ def test_an_unknown_name_is_refused() -> None:
     done = CliRunner().invoke(runbook_command, ["Nonsense"])
     assert done.exit_code == 2
     assert "no reason, alert, bottleneck, cause or page" in done.output
+
+
+def test_the_image_is_built_with_the_pages() -> None:
+    files = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["data-files"]
+    folders = {Path(pattern).parts[0] for patterns in files.values() for pattern in patterns}
+    assert folders == {"runbooks"}
+    assert folders <= set(copied_sources((ROOT / "operator" / "Dockerfile").read_text()))

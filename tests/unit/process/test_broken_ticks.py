@@ -75,6 +75,13 @@ def test_it_is_said_in_the_status_and_told_once(trouble: Trouble) -> None:
     assert told == ["TickFailed"]
 
 
+def test_its_event_leads_to_the_runbook_as_its_condition_does(trouble: Trouble) -> None:
+    trouble.beat(INTERVAL_S)
+    (event,) = [event for regarding, event in trouble.stage.cluster.events if regarding["name"] == "sick"]
+    assert event.message == trouble.ready(trouble.sick)["message"]
+    assert event.message.endswith("(https://runbooks.example/reasons.md#tickfailed)")
+
+
 def test_it_stops_no_other_baseline(trouble: Trouble) -> None:
     trouble.beat()
     assert trouble.ready(trouble.sound)["reason"] == "Measuring"

@@ -19,7 +19,7 @@ from mfu_operator.api.bound_address import ADDRESS, unlabelled
 from mfu_operator.api.group import CREDENTIALS_LABEL, GROUP, PLURAL, VERSION
 from mfu_operator.errors import MfuError, Retry, Stall
 from mfu_operator.model.baseline import WorkloadRef
-from mfu_operator.model.condition import Event
+from mfu_operator.model.condition import NOTE_BYTES, Event, within
 from mfu_operator.model.workload import PodEndpoint, ProfilingJob, Workload
 from mfu_operator.ports import ObjectVersion, SecretUse
 
@@ -37,9 +37,6 @@ LISTING_DEADLINE_S = 20.0
 MERGE_PATCH = "application/merge-patch+json"
 
 JSON_PATCH = "application/json-patch+json"
-
-MESSAGE_LIMIT = 1024
-"""What the API allows for an Event's note."""
 
 
 def connect(kubeconfig: str | None = None, context: str | None = None) -> client.ApiClient:
@@ -242,7 +239,7 @@ class KubernetesCluster:
             "action": "Reconcile",
             "reason": event.reason,
             "type": event.kind,
-            "note": event.message[:MESSAGE_LIMIT],
+            "note": within(event.message, NOTE_BYTES),
             "regarding": dict(regarding),
         }
         with translated(f"posting Event {event.reason}"):
