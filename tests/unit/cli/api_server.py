@@ -13,18 +13,21 @@ PREFIX = f"/apis/{GROUP}/{VERSION}"
 
 
 class ApiServer:
-    """TrainingBaselines by (namespace, name), read over HTTP; `answers` is the status of every answer."""
+    """TrainingBaselines by (namespace, name), read over HTTP; `answers` is the status of every answer. `defined`: the
+    definition is installed."""
 
     def __init__(self) -> None:
         self.objects: dict[tuple[str, str], dict[str, Any]] = {}
         self.answers = 200
+        self.defined = True
         self.patched: list[tuple[str, dict[str, Any]]] = []
         api = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 code, body = api.answer(self.path.split("?")[0])
-                data = json.dumps(body).encode()
+                data = json.dumps(body).encode() if api.defined else b"404 page not found\n"
+                code = code if api.defined else 404
                 self.send_response(code)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(data)))

@@ -57,7 +57,9 @@ def connect(kubeconfig: str | None = None, context: str | None = None) -> client
         try:
             config.load_kube_config(kubeconfig, context)  # type: ignore[no-untyped-call]
         except ConfigException as error:
-            raise Stall("NoCluster", f"no cluster to talk to: {error}; set KUBECONFIG") from error
+            raise Stall(
+                "NoCluster", f"no cluster to talk to: {error}; set KUBECONFIG, or see kubectl config get-contexts"
+            ) from error
     configuration = client.Configuration.get_default_copy()
     configuration.connection_pool_maxsize = CONNECTIONS
     configuration.retries = RETRIES
