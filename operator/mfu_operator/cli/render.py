@@ -23,6 +23,12 @@ MOST_STEPS = 200
 MUCH = 0.05
 """Of the step: less communication than that is worth no line of its own."""
 
+EXPOSED = 0.1
+"""Of the step: with less communication exposed, how fast it is matters little."""
+
+MOST = 0.5
+"""Of the communication: where sizes are known of less, the line would speak of the wrong collectives."""
+
 STYLES: Mapping[str, tuple[str, str]] = {
     "compute": ("green", "█"),
     "communication": ("blue", "▓"),
@@ -57,6 +63,7 @@ def print_answer(console: Console, found: Answer) -> None:
         console.print(durations(device), highlight=False, markup=False)
         _account(console, device.step.mean_ns, device.step.account_ns, alone, answer.of_what(device))
         _overlap(console, device)
+        _bandwidth(console, device)
         _kernels(console, [(one.total_ns, one.calls, one.category, one.name) for one in device.step.kernels], before)
     if before and not alone:
         console.print(f"mean of {len(devices)} devices", style="bold", highlight=False)
@@ -198,6 +205,16 @@ def _overlap(console: Console, device: DeviceRow) -> None:
     if mean.overlap_efficiency is not msgspec.UNSET and mean.communication_total_ns > MUCH * mean.mean_ns:
         total = f"communication {mean.communication_total_ns / 1e6:.2f} ms in all"
         console.print(f"  {total}, {mean.overlap_efficiency:.0%} of it overlapped", highlight=False)
+
+
+def _bandwidth(console: Console, device: DeviceRow) -> None:
+    """What the links carry, where the step waits for them."""
+    step = device.step
+    if device.collectives is msgspec.UNSET or step.account_ns["communication"] <= EXPOSED * step.mean_ns:
+        return
+    if sum(one.total_ns for one in device.collectives) > MOST * step.communication_total_ns:
+        said = ", ".join(f"{one.kind} {one.bus_bytes_per_second / 1e9:.2f} GB/s" for one in device.collectives)
+        _wrapped(console, f"  bus bandwidth as nccl-tests has it, waits for other ranks included: {said}")
 
 
 def _opportunities(console: Console, rows: Sequence[OpportunityRow]) -> None:

@@ -228,6 +228,21 @@ def _device_row(trace: int, account: DeviceAccount) -> answer.DeviceRow:
         account_from=account.mean.account_from,
         steps=rows,
         step=mean_row(account.mean),
+        collectives=_collective_rows(account) or msgspec.UNSET,
+    )
+
+
+def _collective_rows(account: DeviceAccount) -> tuple[answer.CollectiveRow, ...]:
+    return tuple(
+        answer.CollectiveRow(
+            kind=one.kind,
+            calls=one.calls,
+            bytes=one.size,
+            total_ns=one.spent_ns,
+            algorithm_bytes_per_second=one.algorithm,
+            bus_bytes_per_second=one.bus,
+        )
+        for one in account.bandwidths
     )
 
 

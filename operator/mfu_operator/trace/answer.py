@@ -78,6 +78,20 @@ class MeanStep(_Part, frozen=True, kw_only=True):
     facts: Mapping[str, float | str] = {}
 
 
+class CollectiveRow(_Part, frozen=True, kw_only=True):
+    """What the collectives of one kind reach by nccl-tests' definitions, of those that say what they carry.
+
+    `total_ns` is the time of their kernels, in which a rank also waits for the others.
+    """
+
+    kind: str
+    calls: float
+    bytes: float
+    total_ns: float
+    algorithm_bytes_per_second: float
+    bus_bytes_per_second: float
+
+
 class DeviceRow(_Part, frozen=True, kw_only=True):
     """One device of one trace; `device` is None for an account from NVTX."""
 
@@ -87,6 +101,7 @@ class DeviceRow(_Part, frozen=True, kw_only=True):
     account_from: str
     steps: tuple[StepRow, ...]
     step: MeanStep
+    collectives: tuple[CollectiveRow, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
 class Ranks(_Part, frozen=True, kw_only=True):

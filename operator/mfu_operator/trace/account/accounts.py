@@ -12,7 +12,14 @@ from mfu_operator.model.fact import Facts, Number, Observed
 from mfu_operator.model.trace import NONE, DeviceOps, Ints, Trace
 from mfu_operator.trace.account import accounting, blind_spots, device_facts, host_account, host_facts
 from mfu_operator.trace.account.batch import batch_size
-from mfu_operator.trace.account.collectives import Collectives, collectives, host_collectives, message_facts
+from mfu_operator.trace.account.collectives import (
+    Bandwidth,
+    Collectives,
+    bandwidths,
+    collectives,
+    host_collectives,
+    message_facts,
+)
 from mfu_operator.trace.account.steps import FEWEST_INTERIOR, Steps, find_steps, in_counted, span
 from mfu_operator.trace.account.windows.repetition import between_optimizer_steps, repeated
 from mfu_operator.trace.account.windows.startup import Moment, Startup, longest_gaps, startup
@@ -59,6 +66,7 @@ class DeviceAccount:
     collectives: Collectives | None = None
     startup: Startup | None = None
     gaps: tuple[Moment, ...] = ()
+    bandwidths: tuple[Bandwidth, ...] = ()
 
 
 def accounts(trace: Trace, step_range: str | None = None) -> tuple[DeviceAccount, ...]:
@@ -115,7 +123,8 @@ def _device_account(trace: Trace, device: int, step_range: str | None) -> Device
     gaps = longest_gaps(trace, ops, int(steps.start[0]), int(steps.end[-1]))
     taken_part = collectives(trace, ops, steps)
     mean = replace(mean, facts=mean.facts | message_facts(taken_part))
-    return DeviceAccount(device, steps, result.parts, mean, taken_part, began, gaps)
+    reached = bandwidths(trace, ops, steps)
+    return DeviceAccount(device, steps, result.parts, mean, taken_part, began, gaps, reached)
 
 
 def _of_span(began: Startup | None) -> Observed:

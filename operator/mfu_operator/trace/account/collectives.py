@@ -13,7 +13,7 @@ import numpy as np
 from mfu_operator.model import facts
 from mfu_operator.model.fact import Observed
 from mfu_operator.model.trace import NONE, DeviceOps, Flags, Ints, Trace
-from mfu_operator.trace.account.steps import Steps
+from mfu_operator.trace.account.steps import Steps, in_counted
 from mfu_operator.trace.columns import enclosing
 from mfu_operator.trace.columns.distinct import distinct, used
 from mfu_operator.trace.columns.parts import COMMUNICATION
@@ -22,6 +22,21 @@ from mfu_operator.trace.names.range_names import select
 
 MOST_KNOWN = 0.5
 """Of the collectives: with fewer that say what they carry, nothing is said of all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bandwidth:
+    """What the collectives of one kind reach, by nccl-tests' definitions (names/collectives.py), in bytes per second.
+
+    `calls`, `size` (bytes) and `spent_ns` (their kernels, waits for other ranks included) are of the mean counted step.
+    """
+
+    kind: str
+    calls: float
+    size: float
+    spent_ns: float
+    algorithm: float
+    bus: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +145,46 @@ def message_facts(found: Collectives) -> Observed:
     }
 
 
+def bandwidths(trace: Trace, ops: DeviceOps, steps: Steps) -> tuple[Bandwidth, ...]:
+    """By kind, what the device's collectives of the counted steps reach; without those that do not say what they carry.
+
+    Several kernels that one call launched share its size.
+    """
+    rows = np.flatnonzero((ops.part == COMMUNICATION) & in_counted(ops.start, steps, steps.counted))
+    message, issued_by = messages_of(trace, ops, rows), _issued_by(trace, ops, rows)
+    call = np.where(issued_by == NONE, message, issued_by)
+    length = (ops.end - ops.start)[rows]
+    found: dict[str, list[tuple[int, float, int]]] = {}
+    for one in distinct(call[call != NONE]):
+        mine = call == one
+        carried = _carried(trace, int(message[mine][0]))
+        if carried is not None:
+            kind, size, on_bus = carried
+            found.setdefault(kind, []).append((size, on_bus, int(length[mine].sum())))
+    each = [_bandwidth(kind, reached, len(steps.counted)) for kind, reached in found.items()]
+    return tuple(sorted(each, key=lambda one: -one.spent_ns))
+
+
+def _carried(trace: Trace, row: int) -> tuple[str, int, float] | None:
+    """Kind, nccl-tests' size, and that on the bus; None where one of them is not known."""
+    messages = trace.messages
+    kind, name = _message_kind(trace, row), trace.names[int(messages.kind[row])]
+    if kind is None or not messages.size[row]:
+        return None
+    members = int(messages.members[row])
+    factor, scale = names.bus_factor(kind, members), names.size_factor(name, members)
+    if factor is None or scale is None:
+        return None
+    size = int(messages.size[row]) * scale
+    return kind, size, size * factor
+
+
+def _bandwidth(kind: str, reached: Sequence[tuple[int, float, int]], steps: int) -> Bandwidth:
+    size, on_bus, spent = (sum(one[place] for one in reached) for place in range(3))
+    per_second = 1e9 / max(1, spent)
+    return Bandwidth(kind, len(reached) / steps, size / steps, spent / steps, size * per_second, on_bus * per_second)
+
+
 def issue_times(trace: Trace, ops: DeviceOps, rows: Ints) -> Ints:
     """When each operation was issued. One without a launch call was issued before all that follow it on its stream."""
     launch = ops.launch[rows]
@@ -146,11 +201,16 @@ def issue_times(trace: Trace, ops: DeviceOps, rows: Ints) -> Ints:
 def messages_of(trace: Trace, ops: DeviceOps, rows: Ints) -> Ints:
     """For each operation the row in `messages` that it names itself, or that stands around its launch; else NONE."""
     own = ops.message[rows]
+    return np.where(own == NONE, _issued_by(trace, ops, rows), own)
+
+
+def _issued_by(trace: Trace, ops: DeviceOps, rows: Ints) -> Ints:
+    """For each operation the row in `messages` that stands around its launch, or NONE."""
     messages = trace.messages
     launch = ops.launch[rows]
-    known = (own == NONE) & (launch != NONE)
+    known = launch != NONE
     at, thread = trace.calls.start[launch[known]], trace.calls.thread[launch[known]]
-    found = own.copy()
+    found = np.full(len(rows), NONE, dtype=np.int64)
     found[known] = enclosing.innermost(messages.start, messages.end, messages.thread, at, thread)
     return found
 

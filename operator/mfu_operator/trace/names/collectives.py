@@ -30,6 +30,19 @@ ISSUING = re.compile(r"^(?:nccl|rccl):|^(?:nccl|rccl)(?=[A-Z])")
 """Ranges in which a collective of the device is issued: torch.profiler's ("nccl:all_reduce") and NCCL's own
 ("ncclAllReduce")."""
 
+OWN_CALL = re.compile(r"^(?:nccl|rccl)[A-Z]")
+"""NCCL's own ranges, whose sizes are those of one rank's share where ranks have shares ("just pass the size of one
+message", NCCL's src/collectives.cc)."""
+
+UNEVEN = re.compile(r"(?i)all_?to_?all_?v")
+"""PyTorch's name for an all-to-all with split sizes: how much of it stays with the rank is not known."""
+
+SHARED = ("all_gather", "reduce_scatter", ALL_TO_ALL)
+"""Every rank has a share of the whole, which it need not send to itself."""
+
+WHOLE = ("broadcast", "reduce", POINT_TO_POINT)
+"""All bytes leave one rank."""
+
 OF_THE_HOST = re.compile(r"^(?:gloo|ucc|mpi):")
 
 
@@ -45,3 +58,30 @@ def issued_by(name: str) -> str | None:
     """What a collective does that is issued in a range of that name; None where it is not such a range."""
     found = ISSUING.match(name)
     return kind_of(name[found.end() :]) if found else None
+
+
+@cache
+def bus_factor(kind: str, members: int) -> float | None:
+    """By what nccl-tests multiplies bytes per second, so that they compare with the links' peak; None where unknown.
+
+    Source: NVIDIA/nccl-tests, doc/PERFORMANCE.md, "Bus bandwidth"; src/sendrecv.cu for transfers between two ranks.
+    """
+    if members < 2:
+        return None
+    if kind == "all_reduce":
+        return 2 * (members - 1) / members
+    if kind in SHARED:
+        return (members - 1) / members
+    return 1.0 if kind in WHOLE else None
+
+
+@cache
+def size_factor(name: str, members: int) -> int | None:
+    """What the recorded size of a collective of that name is multiplied by to be nccl-tests' size; None where unknown.
+
+    That is the whole output of an all-gather and the whole input of a reduce-scatter (PERFORMANCE.md). PyTorch records
+    both sides (the larger is the whole), NCCL one rank's share.
+    """
+    if UNEVEN.search(name):
+        return None
+    return members if OWN_CALL.match(name) and kind_of(name) in SHARED else 1
