@@ -23,6 +23,7 @@ READS = frozenset(
         "Forge.commit_message",
         "Forge.find",
         "Forge.get",
+        "Place.may_render",
         "Metrics.latest",
         "Metrics.history",
         "Metrics.hardware",
