@@ -1,7 +1,7 @@
 """Setting an image's digest in a person's file: every other byte of it stays as it was."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
@@ -87,20 +87,43 @@ def _versions(node: Node | None, chart: str, version: str, good: str, text: str)
         yield _scalar(asked, good, text)
 
 
-def _tags(node: Node | None, wanted: str, digest: str, text: str) -> Iterator[Edit]:
-    for item in node.value if isinstance(node, SequenceNode) else ():
-        yield from _tags(item, wanted, digest, text)
+class _Tagged(NamedTuple):
+    """A tag or digest, what it is set to, and the repository beside it."""
+
+    repository: Node | None
+    scalar: ScalarNode
+    prefix: str
+
+
+def _tags(root: Node | None, wanted: str, digest: str, text: str) -> Iterator[Edit]:
+    """Tags beside the image's repository; where none names it, the one tag that stands alone: of several it is unknown
+    whose they are."""
+    tagged = list(_tagged(root))
+    named = [each for each in tagged if _names_image(each.repository, wanted)]
+    alone = [each for each in tagged if each.repository is None]
+    for each in named or (alone if len(alone) == 1 else []):
+        yield _scalar(each.scalar, f"{each.prefix}{digest}", text)
+
+
+def _tagged(node: Node | None) -> Iterator[_Tagged]:
+    """The mappings with a tag or a digest, wherever they are."""
+    if isinstance(node, SequenceNode):
+        for item in node.value:
+            yield from _tagged(item)
     if not isinstance(node, MappingNode):
         return
-    fields = {key.value: value for key, value in node.value if isinstance(key, ScalarNode)}
     for _, value in node.value:
-        yield from _tags(value, wanted, digest, text)
-    named = fields.get("repository", fields.get("name"))
-    meant = named is None or (isinstance(named, ScalarNode) and f"/{wanted}".endswith(f"/{parse(named.value).name}"))
-    if meant and isinstance(fields.get("digest"), ScalarNode):
-        yield _scalar(fields["digest"], digest, text)
-    elif meant and isinstance(fields.get("tag"), ScalarNode):
-        yield _scalar(fields["tag"], f"{fields['tag'].value.partition('@')[0]}@{digest}", text)
+        yield from _tagged(value)
+    fields = {key.value: value for key, value in node.value if isinstance(key, ScalarNode)}
+    repository, tag, digest = fields.get("repository", fields.get("name")), fields.get("tag"), fields.get("digest")
+    if isinstance(digest, ScalarNode):
+        yield _Tagged(repository, digest, "")
+    elif isinstance(tag, ScalarNode):
+        yield _Tagged(repository, tag, f"{tag.value.partition('@')[0]}@")
+
+
+def _names_image(repository: Node | None, wanted: str) -> bool:
+    return isinstance(repository, ScalarNode) and f"/{wanted}".endswith(f"/{parse(repository.value).name}")
 
 
 def _edits(node: Node | None, wanted: str, digest: str, text: str) -> Iterator[Edit]:
