@@ -32,8 +32,31 @@ class Line(NamedTuple):
     subject: str
 
 
+CONFIG = f"{worlds.PATH}/train.yaml"
+CONFIG_MAP = """apiVersion: v1
+kind: ConfigMap
+metadata: {{name: gpt-config, namespace: team-a}}
+data:
+  train.yaml: |
+    {}"""
+JOB = """apiVersion: batch/v1
+kind: Job
+metadata: {name: gpt-small, namespace: team-a}
+spec:
+  template:
+    spec:
+      containers:
+      - name: train
+        image: registry.example/gpt:1
+        command: [python, train.py, --config, /etc/train/train.yaml]
+        volumeMounts: [{name: config, mountPath: /etc/train}]
+      volumes: [{name: config, configMap: {name: gpt-config}}]
+"""
+
+
 class RealRepository:
-    """A repository of Gitea's, and a person who commits to its branch main: those commits are the `line`."""
+    """A repository of Gitea's, and a person who commits to its branch main: those commits are the `line`. What a story
+    calls the configuration is the content of a ConfigMap here, which a job mounts: the operator renders both."""
 
     def __init__(self, gitea: Gitea) -> None:
         self._gitea = gitea
@@ -43,7 +66,8 @@ class RealRepository:
 
     def commit(self, files: Mapping[str, str | None], subject: str) -> str:
         """A person's commit."""
-        self.line.append(Line(self._gitea.commit(MODELS, subject, files), subject))
+        held = {path: CONFIG_MAP.format(text) if path == CONFIG else text for path, text in files.items()}
+        self.line.append(Line(self._gitea.commit(MODELS, subject, held), subject))
         return self.line[-1].sha
 
     @property
@@ -89,6 +113,7 @@ class RealCluster:
         self.now_s = worlds.NOW_S
         self.workloads: dict[tuple[str, str, str], Workload] = {}
         self.played: dict[str, ProfilingJob] = {}
+        self._names: list[str] | None = None
         self._address = address
         api: Any = plane.administrator
         self._custom: Any = client.CustomObjectsApi(api)
@@ -135,11 +160,17 @@ class RealCluster:
 
     @property
     def jobs(self) -> dict[tuple[str, str], ProfilingJob]:
-        """The profiling Jobs that there are."""
-        names = [each.metadata.name for each in self._batch.list_namespaced_job(TEAM).items]
-        for name in names:
+        """The profiling Jobs that there are. A list of the API server waits until its cache is as new as what is
+        stored, a tenth of a second: it is asked once after each effect on the cluster."""
+        if self._names is None:
+            self._names = [each.metadata.name for each in self._batch.list_namespaced_job(TEAM).items]
+        for name in self._names:
             self.played.setdefault(name, ProfilingJob(name, JobPhase.WAITING, self.now_s))
-        return {(TEAM, name): self.played[name] for name in names}
+        return {(TEAM, name): self.played[name] for name in self._names}
+
+    def changed(self) -> None:
+        """An effect on the cluster was done."""
+        self._names = None
 
     def becomes(self, name: str, **changes: Any) -> None:
         """What a kubelet did with a profiling Job."""
@@ -171,7 +202,7 @@ class RealStage(Stage):
         )
         self.kubeconfig, self.delivery = plane.operator_kubeconfig, DeliveryDouble()
         self.url = repository.url
-        self.repository.commit({"apps/gpt/train.yaml": "num_workers: 4\n"}, "Begin")
+        self.repository.commit({CONFIG: "num_workers: 4\n", f"{worlds.PATH}/job.yaml": JOB}, "Begin")
         self.deploy(worlds.STARTED_S)
 
     def deploy(self, at_s: float | None = None) -> None:

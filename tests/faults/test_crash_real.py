@@ -23,9 +23,13 @@ from tests.support.held_port import held_port
 
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(3600), ONE_PROCESS]
 
-EVERY = {"Lease.hold": 60, "Cluster.post": 5, "Cluster.write_status": 4}
+EVERY = {"Lease.hold": 90, "Cluster.post": 5, "Cluster.write_status": 4}
 """Of what is done often, every so many-th occurrence is struck, each moment others; the story in memory (`test_crash`)
 strikes them all."""
+
+
+LATE = ("Forge.withdraw", "Repository.remove_branch")
+"""What the operator does after another loss only, which ends by itself: the other effects' stories end before it."""
 
 
 class RealStory(Story):
@@ -49,24 +53,25 @@ class World:
 
     plane: ControlPlane
     gitea: Gitea
-    calm: dict[int, tuple[object, dict[str, int]]] = field(default_factory=dict)
+    calm: dict[tuple[int, bool], tuple[object, dict[str, int]]] = field(default_factory=dict)
 
-    def tell(self, replicas: int, hook: Hook) -> object:
-        """What a story leaves, with what differs from story to story (uids, shas) named alike."""
+    def tell(self, replicas: int, method: str, hook: Hook) -> object:
+        """What a story that does `method` leaves, with what differs from story to story (uids, shas) named alike."""
         story = RealStory(replicas, hook, RealStage(self.plane, self.gitea))
         try:
             story.tell()
-            story.rest()
+            story.tell_steps(Story.AGAIN if method in LATE else ["rest"])
             return alike(story)
         finally:
             story.end()
 
-    def expected(self, replicas: int) -> tuple[Any, dict[str, int]]:
+    def expected(self, replicas: int, method: str) -> tuple[Any, dict[str, int]]:
         """What a story without a fault leaves, and how often it does each effect."""
-        if replicas not in self.calm:
+        kind = replicas, method in LATE
+        if kind not in self.calm:
             fault = Fault()
-            self.calm[replicas] = (self.tell(replicas, fault), fault.counts)
-        return self.calm[replicas]
+            self.calm[kind] = (self.tell(replicas, method, fault), fault.counts)
+        return self.calm[kind]
 
 
 def occurrences(method: str, moment: Moment, replicas: int, count: int) -> range:
@@ -102,8 +107,19 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 REPLICAS = [pytest.param(1, id="one process"), pytest.param(2, id="two processes")]
 
 
-def test_a_second_process_changes_nothing(world: World) -> None:
-    assert world.expected(2)[0] == world.expected(1)[0]
+@pytest.mark.parametrize("method", ["Forge.ensure", *LATE[:1]])
+def test_a_second_process_changes_nothing(world: World, method: str) -> None:
+    assert world.expected(2, method)[0] == world.expected(1, method)[0]
+
+
+def test_the_stories_do_every_effect(world: World) -> None:
+    assert world.expected(1, LATE[0])[1].keys() == WRITES
+
+
+def test_the_story_ends_with_one_merged_revert_of_the_culprit_by_rendering(world: World) -> None:
+    left = world.expected(1, "Forge.ensure")[0]
+    assert [state for _, state, _ in left["pulls"]] == ["Merged"]
+    assert [suspect["suspect"] is not None for suspect in left["history"]] == [True]
 
 
 @pytest.mark.parametrize("replicas", REPLICAS)
@@ -112,11 +128,11 @@ def test_a_second_process_changes_nothing(world: World) -> None:
 def test_a_process_killed_at_any_effect_leaves_nothing_twice_and_nothing_out(
     world: World, method: str, moment: Moment, replicas: int, row: Row
 ) -> None:
-    expected, counts = world.expected(replicas)
+    expected, counts = world.expected(replicas, method)
     found = {}
     for occurrence in occurrences(method, moment, replicas, counts[method]):
         fault = Fault(method, occurrence, moment)
-        left: Any = world.tell(replicas, fault)
+        left: Any = world.tell(replicas, method, fault)
         assert fault.struck, f"{method} was never called a {occurrence}. time"
         different = {fact: left[fact] for fact in expected if left[fact] != expected[fact]}
         row.note(stories=1, broken=bool(different))
