@@ -10,7 +10,8 @@ import yaml
 _STYLE = """body{font:16px/1.5 system-ui,sans-serif;color-scheme:light dark}
 body{max-width:50rem;margin:2rem auto;padding:0 1rem}
 table{border-collapse:collapse}td,th{padding:.2rem .7rem;border-bottom:1px solid #8888}
-pre,code{font-family:ui-monospace,monospace;background:#8882}pre{padding:.7rem;overflow-x:auto}"""
+pre,code{font-family:ui-monospace,monospace;background:#8882}
+pre{padding:.7rem;overflow-x:auto}pre code{background:none}"""
 
 
 def as_json(value: Mapping[str, Any]) -> str:
