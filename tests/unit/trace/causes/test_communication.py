@@ -73,6 +73,7 @@ def without_sizes(shown: Named) -> dict[str, Any]:
         ({**SPLIT, "messageMedianBytes": 81.0}, LARGE, ()),
         ({**SPLIT, "messageBytes": 1300.0}, LARGE, (CALLS, SIZES)),
         ({**SPLIT, "messageBytes": 1301.0}, LARGE, ()),
+        ({**SPLIT, "communicationLongestNs": 81.0}, LARGE, ()),
         (without_sizes(SPLIT), without_sizes(LARGE), (CALLS,)),
         (without_sizes(SPLIT), LARGE, (CALLS,)),
         (SPLIT, without_sizes(LARGE), (CALLS, "the median message 50 bytes, baseline not recorded bytes")),
