@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from mfu_operator.model.baseline import Signal
+from mfu_operator.model.diagnosis import NOTHING_GREW
 from mfu_operator.model.incident import Incident, ProposalFact, Status
 from mfu_operator.model.verdict import Judgement, Verdict
 
@@ -69,7 +70,7 @@ def _explained(incident: Incident | None) -> dict[str, str]:
         return {}
     texts = {"pullRequest": _pull_request(incident)}
     if incident.diagnosis is not None:
-        texts["bottleneck"] = str(incident.diagnosis.bottleneck or "NothingGrew")
+        texts["bottleneck"] = str(incident.diagnosis.bottleneck or NOTHING_GREW)
     if incident.suspect is not None:
         texts["suspect"] = f"{incident.suspect.sha[:_SHA_HEAD]} {incident.suspect.subject}"[:60]
     return texts

@@ -58,7 +58,7 @@ def _never_seen(item: Mapping[str, Any], now_s: float) -> Iterator[str]:
 
 
 def _unseen_edit(item: Mapping[str, Any], status: Status, now_s: float) -> Iterator[str]:
-    """There is a status, of an earlier spec: whoever wrote it looks no more."""
+    """The status is of an earlier spec: no operator has looked at the baseline since it was edited."""
     generation = item["metadata"].get("generation", 0)
     edited = [
         each["time"]

@@ -18,6 +18,10 @@ class Bottleneck(StrEnum):
     INCONCLUSIVE = "Inconclusive"
 
 
+NOTHING_GREW = "NothingGrew"
+"""What people read in place of a bottleneck where the profile shows no difference."""
+
+
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
     """One bottleneck (None: nothing grew beyond the spread), its cause, and the numbers behind both.

@@ -34,7 +34,7 @@ a verdict sooner, and what they do not tell (a label edited on the running workl
 
 CONFIRM_S = 3600.0
 """After so long without a word from the API server about an object, it is asked whether it still exists: a watch that
-had to begin again does not tell of what was deleted meanwhile."""
+had to begin again does not report what was deleted meanwhile."""
 
 
 MOST_OF_A_NAMESPACE = 5000

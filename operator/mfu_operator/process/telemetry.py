@@ -9,11 +9,12 @@ from prometheus_client import REGISTRY, Counter, Gauge, Histogram
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from mfu_operator.model.diagnosis import NOTHING_GREW
 from mfu_operator.model.incident import Incident
 from mfu_operator.model.verdict import Judgement
 from mfu_operator.model.vitals import Symptom
 from mfu_operator.reconcile.conclude import Failure
-from mfu_operator.reconcile.recovery import hours_lost
+from mfu_operator.reconcile.recovery import cost_until
 from mfu_operator.reconcile.world import Identity
 
 
@@ -31,9 +32,6 @@ class Loss(NamedTuple):
         commit = suspect.sha[:SHORT_SHA] if suspect is not None else ""
         return [self.incident.id, *cause, commit, (proposal.url or "") if proposal is not None else ""]
 
-
-NOTHING_GREW = "NothingGrew"
-"""As the status calls a profile that shows no difference."""
 
 SHORT_SHA = 12
 """Letters of a commit's name, as Git shows it."""
@@ -142,8 +140,8 @@ FAMILIES = (
         (*WHERE, "reason"),
     ),
 )
-"""Name, help text and labels of what is exported of every baseline. Signals are `mfu` (0 to 1), `stepTimeSeconds` and
-`tokensPerSecondPerGpu`."""
+"""Name, help text and labels of what is exported of every baseline. Signals are `mfu` (0 to 1), `stepTime` (seconds)
+and `throughput` (tokens per second and GPU)."""
 
 
 def _add_judgement(families: Mapping[str, GaugeMetricFamily], where: tuple[str, str], judged: Judgement) -> None:
@@ -160,12 +158,11 @@ def _add_judgement(families: Mapping[str, GaugeMetricFamily], where: tuple[str, 
 
 
 def _add_loss(families: Mapping[str, GaugeMetricFamily], where: tuple[str, str], loss: Loss, now_s: float) -> None:
-    drop = max(0.0, loss.incident.drop)
     families["mfu_operator_incident_info"].add_metric([*where, *loss.labels], 1)
-    families["mfu_operator_incident_drop_ratio"].add_metric(where, drop)
-    lost = hours_lost(loss.incident, loss.devices, now_s)
-    families["mfu_operator_incident_gpu_hours_lost"].add_metric(where, lost)
-    families["mfu_operator_incident_gpu_hours_per_hour"].add_metric(where, drop * loss.devices)
+    families["mfu_operator_incident_drop_ratio"].add_metric(where, max(0.0, loss.incident.drop))
+    cost = cost_until(loss.incident, loss.devices, now_s)
+    families["mfu_operator_incident_gpu_hours_lost"].add_metric(where, cost.so_far)
+    families["mfu_operator_incident_gpu_hours_per_hour"].add_metric(where, cost.per_hour)
 
 
 BASELINES = Baselines()

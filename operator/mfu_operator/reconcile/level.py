@@ -1,7 +1,7 @@
 """Which level is in force, and what becomes of the one before: it is never overwritten, only put out of force.
 
 A recorded level belongs to one generation of `baseline.record` and to what `comparable` said then; what that left open
-is held against what the job was then. Another generation is recorded again; one that was recorded before is in force
+is compared with what the job was then. Another generation is recorded again; one that was recorded before is in force
 again, so that undoing the change in Git undoes it here. Another `comparable` under the same generation leaves the level
 in place and nothing comparable with it.
 """

@@ -1,4 +1,4 @@
-"""Where a reason is explained, in the message of its condition and of the Event that tells of it."""
+"""Where a reason is explained, in the message of its condition and of the Event that reports it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

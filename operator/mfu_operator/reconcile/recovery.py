@@ -25,23 +25,21 @@ def recovered(world: World, incident: Incident, judgement: Judgement) -> Inciden
             regressed=incident.regressed_value,
             after=judgement.value if judgement.value is not None else incident.baseline_value,
             recovered_at=world.now_s,
-            gpu_hours_lost=device_hours_lost(world, incident),
+            gpu_hours_lost=cost_of(world, incident).so_far,
             single_variable=single_variable(world, incident),
         ),
     )
 
 
-def device_hours_lost(world: World, incident: Incident) -> float:
-    """Device hours that an incident cost until now, of the devices that its run had."""
-    pods = len(world.workload.pods) if world.workload is not None else 1
-    return hours_lost(incident, incident.devices or devices_of(world.spec, pods), world.now_s)
-
-
 def cost_of(world: World, incident: Incident) -> Cost:
     """What an incident costs, until now."""
-    devices = incident.devices or devices_of(world.spec, len(world.workload.pods) if world.workload is not None else 1)
-    so_far = hours_lost(incident, devices, world.now_s)
-    return Cost(max(0.0, incident.drop) * devices, so_far, devices, world.now_s)
+    pods = len(world.workload.pods) if world.workload is not None else 1
+    return cost_until(incident, incident.devices or devices_of(world.spec, pods), world.now_s)
+
+
+def cost_until(incident: Incident, devices: int, at_s: float) -> Cost:
+    """What an incident of a run with so many devices costs, until a moment (Unix seconds)."""
+    return Cost(max(0.0, incident.drop) * devices, hours_lost(incident, devices, at_s), devices, at_s)
 
 
 def devices_of(spec: BaselineSpec, pods: int) -> int:

@@ -29,7 +29,7 @@ def edited(status: Status, spec: BaselineSpec, generation: int, now_s: float, im
     """The record after a person changed the spec, or the profiler's `image`.
 
     What stood in a proposal's way may be gone, so it is tried again (a person's no stays a no), and so is a profile
-    that failed; a level that was declared is none where one is to be recorded now.
+    that failed; a declared level no longer counts where one is recorded now.
     """
     another = image is not None and any(each.image not in (None, image) for each in _failed_profiles(status))
     if status.observed_generation == generation:

@@ -1,4 +1,4 @@
-"""A run's first hour is held against the same age of earlier runs, where they are known."""
+"""A run's first hour is compared with earlier runs at the same age, where they are known."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -60,7 +60,7 @@ def test_a_third_of_the_rise_may_come_at_once(jump: float, told: bool) -> None:
 @pytest.mark.parametrize(("least", "told"), [(0.024, True), (0.014, False)])
 @pytest.mark.parametrize("where", [0, 1, 2])
 def test_each_third_has_a_fifth_of_the_rise(where: int, least: float, told: bool) -> None:
-    """Full at once: whatever flattens is told by something else."""
+    """Full at once: another part of the rule notices a rise that flattens."""
     steps = [(0.1 - least * 11 / 9) / 7.4] * 11
     for index in (range(4), range(4, 7), range(7, 11))[where]:
         steps[index] = least / 3

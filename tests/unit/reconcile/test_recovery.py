@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mfu_operator.model.commit import Deployed
-from mfu_operator.reconcile.recovery import device_hours_lost, recovered, single_variable
+from mfu_operator.reconcile.recovery import cost_of, recovered, single_variable
 from tests.support import worlds
 from tests.support.worlds import ailing, explained, incident, judgement, spec, world
 
@@ -22,14 +22,14 @@ def test_the_recovery_holds_before_regressed_after_and_what_it_cost() -> None:
 def test_lost_hours_count_gpus_or_else_processes_and_are_never_negative() -> None:
     def lost(drop: float, **comparable: Any) -> float:
         seen = world(spec=replace(spec(), comparable=replace(worlds.COMPARABLE, **comparable)))
-        return device_hours_lost(seen, incident(drop=drop))
+        return cost_of(seen, incident(drop=drop)).so_far
 
     assert lost(0.3) == pytest.approx(0.3 * 8 / 3)
     assert lost(0.3, world_size=2) == pytest.approx(0.3 * 2 / 3)
     pair = worlds.workload(pods=(worlds.pod(), worlds.pod(name="gpt-small-y")))
     for gpu_count, devices in ((8, 16), (None, 2)):
         declared = replace(spec(), comparable=replace(worlds.COMPARABLE, gpu_count=gpu_count))
-        assert device_hours_lost(world(spec=declared, workload=pair), incident(drop=0.3)) == pytest.approx(
+        assert cost_of(world(spec=declared, workload=pair), incident(drop=0.3)).so_far == pytest.approx(
             0.3 * devices / 3
         )
     assert lost(0.3, gpu_count=None) == pytest.approx(0.3 / 3)

@@ -10,7 +10,6 @@ from mfu_operator.model.incident import Incident
 from mfu_operator.model.proposal import PullRequestState
 from mfu_operator.reconcile.recovery import (
     cost_of,
-    device_hours_lost,
     devices_of,
     ended,
     hours_lost,
@@ -67,7 +66,7 @@ def test_the_devices_of_a_run_are_declared_or_counted(comparable: dict[str, Any]
 def test_a_loss_costs_its_share_of_the_devices_that_the_run_had(of: Incident, run: Any, devices: int) -> None:
     here = world(workload=run)
     lost = pytest.approx(0.172 * devices / 3)
-    assert device_hours_lost(here, of) == lost
+    assert cost_of(here, of).so_far == lost
     cost = cost_of(here, of)
     assert (cost.devices, cost.at_s) == (devices, NOW_S)
     assert cost.per_hour == pytest.approx(0.172 * devices)
@@ -76,7 +75,7 @@ def test_a_loss_costs_its_share_of_the_devices_that_the_run_had(of: Incident, ru
 
 def test_a_loss_that_is_a_gain_costs_nothing() -> None:
     of = incident(drop=-0.1)
-    assert (cost_of(world(), of).per_hour, device_hours_lost(world(), of)) == (0.0, 0.0)
+    assert (cost_of(world(), of).per_hour, cost_of(world(), of).so_far) == (0.0, 0.0)
 
 
 def test_an_incident_that_ends_is_kept_with_when_and_what_it_cost() -> None:

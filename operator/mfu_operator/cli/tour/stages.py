@@ -17,7 +17,6 @@ from mfu_operator.cli.replayed import Story
 from mfu_operator.cli.series import read_series
 from mfu_operator.errors import Unreadable
 from mfu_operator.gitops.propose import propose
-from mfu_operator.gitops.telling.story import Cost
 from mfu_operator.investigate.findings import findings
 from mfu_operator.model.account import StepAccount
 from mfu_operator.model.baseline import BaselineSpec, Signal, WorkloadRef
@@ -26,7 +25,7 @@ from mfu_operator.model.diagnosis import Diagnosis
 from mfu_operator.model.incident import Incident, ProfileFact
 from mfu_operator.model.investigation import Findings, Question
 from mfu_operator.model.proposal import Proposal
-from mfu_operator.reconcile.recovery import devices_of, hours_lost
+from mfu_operator.reconcile.recovery import cost_until, devices_of
 from mfu_operator.trace.analyze import answer_of, mean_account, read_all
 from mfu_operator.trace.answer import Answer
 from mfu_operator.trace.diagnosis.diagnose import diagnose
@@ -138,7 +137,7 @@ def _proposed(
 ) -> Proposal:
     devices = devices_of(spec, 1)
     until_s = incident.confirmed_at or incident.opened_at
-    cost = Cost(incident.drop * devices, hours_lost(incident, devices, until_s), devices, until_s)
+    cost = cost_until(incident, devices, until_s)
     return propose(
         incident,
         found.ranking.chosen,
