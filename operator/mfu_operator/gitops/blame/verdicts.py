@@ -143,11 +143,27 @@ def _reason(
 
 
 def _not_rendered(difference: Difference, window: Window) -> str:
-    """The object, where the side on which a value is absent refers to it all the same."""
+    """The object that may hold a value which is absent on one side, where that side refers to it unrendered.
+
+    It is the object of the value itself, or one that is referred to on that side only: in place of the object of the
+    value, or among the environment that the value was part of.
+    """
     assert window.good is not None and window.bad is not None
-    side = window.bad if difference.was_there else window.good
-    missing = difference.was_there != difference.is_there and difference.identity in side.missing
-    return difference.identity if missing else ""
+    if difference.was_there == difference.is_there:
+        return ""
+    side, other = (window.bad, window.good) if difference.was_there else (window.good, window.bad)
+    if difference.identity in side.missing:
+        return difference.identity
+    replaced = difference.identity in other.objects and difference.identity not in side.objects
+    instead = (each for each in side.missing if each not in other.missing and each not in other.objects)
+    return next((each for each in instead if replaced or _both_environment(difference, each, side)), "")
+
+
+def _both_environment(difference: Difference, missing: str, side: Delivered) -> bool:
+    name = missing.partition("/")[2]
+    return ".env[" in difference.field and any(
+        leaf.name == "reference" and str(leaf.value) == name and ".env" in leaf.field for leaf in side.leaves.values()
+    )
 
 
 def _used_instead(difference: Difference, window: Window) -> str:

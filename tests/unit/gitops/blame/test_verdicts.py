@@ -1,13 +1,16 @@
 """What is said of each commit of the window, and what takes suspicion from a change."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from mfu_operator.gitops.blame.model import Judged, Step, Verdict, Window
+from mfu_operator.gitops.blame.model import Blame, Judged, Step, Verdict, Window
 from mfu_operator.gitops.blame.verdicts import SHOWN, judge
-from mfu_operator.gitops.rendered.difference import Difference, Row
+from mfu_operator.gitops.rendered.difference import Difference, Row, differences
 from mfu_operator.gitops.rendered.leaf import Leaf
+from mfu_operator.gitops.rendered.objects import Thing
+from mfu_operator.gitops.rendered.workload import Delivered, delivered
 from tests.support.blamed import changed, gets, leaf, step, unrendered
 
 WORKERS = "DataLoaderWorkers"
@@ -218,6 +221,79 @@ def test_what_is_not_rendered_is_not_more_suspicious_than_the_change_itself() ->
     seen = replace(window(), bad=gets(missing=["ConfigMap/gpt-config"]))
     assert score(changed("zorp", "1", None), seen) == 0.25
     assert score(changed("num_workers", "8", None), replace(window(), bad=gets(missing=["ConfigMap/x"]))) == 1.0
+
+
+REPLACED = "ConfigMap/ext is referred to and not rendered, so that its values are not known"
+
+
+def runs(container: dict[str, Any], **pod: Any) -> Delivered:
+    """What a Job gets beside the ConfigMap `gpt-config` that its application renders."""
+    containers = [{"name": "train", "image": "gpt:1", **container}]
+    job = Thing("Job", "ml", "gpt", {"kind": "Job", "spec": {"template": {"spec": {"containers": containers, **pod}}}})
+    data = {"NUM_WORKERS": "8", "train.yaml": "num_workers: 8"}
+    config = Thing("ConfigMap", "ml", "gpt-config", {"kind": "ConfigMap", "data": data})
+    return delivered(job, [job, config], b"key")
+
+
+def environment_of(name: str) -> dict[str, Any]:
+    return {"envFrom": [{"configMapRef": {"name": name}}]}
+
+
+def variable_of(name: str) -> dict[str, Any]:
+    reference = {"configMapKeyRef": {"name": name, "key": "NUM_WORKERS"}}
+    return {"env": [{"name": "NUM_WORKERS", "valueFrom": reference}]}
+
+
+def mounted(name: str) -> Delivered:
+    mounts = {"volumeMounts": [{"name": "config", "mountPath": "/config"}], "args": ["--config", "/config/train.yaml"]}
+    return runs(mounts, volumes=[{"name": "config", "configMap": {"name": name}}])
+
+
+INLINE_ENV: dict[str, Any] = {"env": [{"name": "NUM_WORKERS", "value": "8"}]}
+INLINE = runs(INLINE_ENV)
+
+
+@pytest.mark.parametrize(
+    ("here", "elsewhere"),
+    [
+        (runs(environment_of("gpt-config")), runs(environment_of("ext"))),
+        (runs(variable_of("gpt-config")), runs(variable_of("ext"))),
+        (mounted("gpt-config"), mounted("ext")),
+        (INLINE, runs(variable_of("ext"))),
+        (INLINE, runs(environment_of("ext"))),
+    ],
+    ids=["envFrom", "valueFrom", "volume", "inline to valueFrom", "inline to envFrom"],
+)
+def test_a_value_is_not_known_where_something_that_is_not_rendered_holds_its_place(
+    here: Delivered, elsewhere: Delivered
+) -> None:
+    for good, bad in ((here, elsewhere), (elsewhere, here)):
+        blame = blamed(good, bad)
+        assert blame.chosen is None
+        assert blame.suspects[0].score <= 0.4
+        assert any(REPLACED in reason for reason in blame.suspects[0].because)
+
+
+@pytest.mark.parametrize(
+    ("good", "bad"),
+    [
+        (INLINE, runs({"env": [{"name": "NUM_WORKERS", "value": "0"}], **environment_of("ext")})),
+        (runs({**INLINE_ENV, **environment_of("ext")}), runs(environment_of("ext"))),
+        (runs({"args": ["--num-workers", "8"]}), runs(environment_of("ext"))),
+        (mounted("gpt-config"), runs({})),
+    ],
+    ids=["still inline", "referred to all along", "an argument, not the environment", "nothing referred to"],
+)
+def test_a_value_is_known_where_nothing_new_that_is_not_rendered_can_hold_it(good: Delivered, bad: Delivered) -> None:
+    blame = blamed(good, bad)
+    assert blame.chosen is not None
+    assert blame.chosen.score == 1.0
+
+
+def blamed(good: Delivered, bad: Delivered) -> Blame:
+    """For fewer workers, of the only commit between both."""
+    found = differences(good, bad)
+    return judge(Window((step("a", *found),), good, bad, found), "Job/gpt", WORKERS)
 
 
 OWN = leaf("train.num_workers", "8", file="train.yaml")
