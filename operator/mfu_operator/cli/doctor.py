@@ -86,7 +86,7 @@ def doctor_command(name: str | None, namespace: str | None, manifest: Path | Non
 
 
 @dataclass(frozen=True, slots=True)
-class _Heard:
+class _Metrics:
     """What came back from a source, and what was noticed of the source itself."""
 
     source: str
@@ -95,23 +95,23 @@ class _Heard:
     notes: tuple[str, ...] = ()
 
 
-def _ask_pods(spec: BaselineSpec, fleet: MetricsSource) -> _Heard:
+def _ask_pods(spec: BaselineSpec, fleet: MetricsSource) -> _Metrics:
     cluster = KubernetesCluster(connected())
     metrics = PodSources(fleet, cluster.endpoints, through(cluster)).open(spec.metrics, None)
     assert isinstance(metrics, PodMetrics)
     found = examined_pods(metrics, spec.workload)
     readings = metrics.latest([spec.workload], time.time()).get(spec.workload, ())
-    return _Heard("the pods' own pages, through the API server", found, readings)
+    return _Metrics("the pods' own pages, through the API server", found, readings)
 
 
-def _ask_prometheus(spec: BaselineSpec, fleet: MetricsSource, asked: Asked) -> _Heard:
+def _ask_prometheus(spec: BaselineSpec, fleet: MetricsSource, asked: Asked) -> _Metrics:
     metrics = opened(spec, fleet, asked)
     now_s = time.time()
     found = examined(metrics, spec, now_s)
     notes = tuple(of_the_server(metrics))
     asks = any(finding.ok for finding in found)
     readings = metrics.latest([spec.workload], now_s).get(spec.workload, ()) if asks else ()
-    return _Heard(metrics.address, found, readings, notes)
+    return _Metrics(metrics.address, found, readings, notes)
 
 
 def of_the_server(metrics: PrometheusMetrics) -> Iterator[str]:

@@ -14,7 +14,7 @@ from enum import StrEnum
 from threading import Lock, Semaphore
 
 from mfu_operator.cycle.fair_share import Share
-from mfu_operator.cycle.looks import Looks
+from mfu_operator.cycle.repository_reads import RepositoryReads
 from mfu_operator.errors import Wait
 
 
@@ -38,8 +38,8 @@ MOST_AT_ONCE = sum(share.of_all + (share.of_firsts or 0) for share in OF_A_KIND.
 
 WAITS_S = 60.0
 """A namespace that was refused a place has the next one before any that was served since, if it asks again within this
-time: its baselines are ticked every fifteen seconds while they wait. Looks at repositories give way to it
-(`cycle/looks.py`), so that it is its turn at its next tick, however many others ask."""
+time: its baselines are ticked every fifteen seconds while they wait. Reads of repositories give way to it
+(`cycle/repository_reads.py`), so that it is its turn at its next tick, however many others ask."""
 
 NAMESPACE: ContextVar[str] = ContextVar("namespace", default="")
 """The namespace of the baseline that this thread ticks."""
@@ -81,7 +81,7 @@ class HostSlots:
         """By namespace."""
         self._kinds = {dependency: Counter[str]() for dependency in Dependency}
         self._queues = {dependency: _Queue() for dependency in Dependency}
-        self.looks = Looks(steady)
+        self.reads = RepositoryReads(steady)
 
     @contextmanager
     def of(self, dependency: Dependency, host: str, namespace: str) -> Iterator[None]:
@@ -102,7 +102,7 @@ class HostSlots:
                 if not own and none_left:
                     queue.refused(namespace, steady_s)
                     if dependency is Dependency.GIT and not all_there[namespace]:
-                        self.looks.make_room(namespace, queue.waiting(all_there) - places)
+                        self.reads.make_room(namespace, queue.waiting(all_there) - places)
                 whose = "of this namespace " if own else f"to {host} " if full else ""
                 raise Wait(
                     "HostBusy",
@@ -114,7 +114,7 @@ class HostSlots:
             there[namespace] += 1
             all_there[namespace] += 1
         try:
-            with self.looks.one(namespace) if dependency is Dependency.GIT else nullcontext():
+            with self.reads.one(namespace) if dependency is Dependency.GIT else nullcontext():
                 yield
         finally:
             with self._lock:

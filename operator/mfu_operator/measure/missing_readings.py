@@ -18,7 +18,7 @@ _MOST_NAMED = 5
 """Pods, in a message; `kubectl mfu doctor` has all that are read."""
 
 
-def silence(job: MonitoredJob, now_s: float) -> MfuError | None:
+def why_missing(job: MonitoredJob, now_s: float) -> MfuError | None:
     """What keeps a source that answers from telling of this job; None where it does, or where a run merely ended."""
     reading = job.speed.latest
     if reading is None:

@@ -19,7 +19,7 @@ from mfu_operator.detect.formatting import duration
 from mfu_operator.errors import MfuError, Retry
 from mfu_operator.measure.gates import Gates
 from mfu_operator.measure.hardware import look_at_hardware
-from mfu_operator.measure.missing_readings import silence, without_parts
+from mfu_operator.measure.missing_readings import why_missing, without_parts
 from mfu_operator.measure.monitored_job import MonitoredJob, workloads
 from mfu_operator.measure.sweep_round import SweepRound
 from mfu_operator.measure.terms import Terms
@@ -153,7 +153,7 @@ class Sweep:
         if job is None:
             return SweepView()
         if problem is None and job.speed.history_read:
-            problem = silence(job, now_s)
+            problem = why_missing(job, now_s)
         return job.view(now_s, problem)
 
     @property

@@ -42,7 +42,7 @@ MOST_OF_A_NAMESPACE = 5000
 
 
 @dataclass(slots=True)
-class Heard:
+class SweepMark:
     """What of a `SweepView` may call for a tick, and when profiling Jobs `disturbed` the run. `problem` is a reason."""
 
     filled: bool
@@ -100,7 +100,7 @@ class Member:
     idle: int = 0
     broken: int = 0
     conflicts: int = 0
-    last: Heard | None = None
+    last: SweepMark | None = None
     level: Baseline | None = None
     nodes: frozenset[str] = frozenset()
     settled: bytes | None = None

@@ -11,20 +11,20 @@ from mfu_operator.measure.view import SweepView
 from mfu_operator.model.baseline import BaselineSpec
 from mfu_operator.model.incident import Status
 from mfu_operator.model.verdict import Verdict
-from mfu_operator.process.fleet import Heard, Member
+from mfu_operator.process.fleet import Member, SweepMark
 from mfu_operator.reconcile.profile import awaits_job
 from mfu_operator.reconcile.refresh import tells_more
 from mfu_operator.reconcile.symptoms import refreshed
 
 
-def heard(adapters: Adapters, member: Member, view: SweepView) -> Heard:
+def sweep_mark(adapters: Adapters, member: Member, view: SweepView) -> SweepMark:
     """What of all that the sweep and the profiling slots know of a baseline may call for a tick."""
     disturbed = adapters.slots.spans(member.identity.uid, member.nodes)
     reason = None if view.problem is None else view.problem.reason
-    return Heard(view.filled, view.judgement, reason, view.run, disturbed, view.symptoms)
+    return SweepMark(view.filled, view.judgement, reason, view.run, disturbed, view.symptoms)
 
 
-def calls_for_tick(last: Heard | None, now: Heard, now_s: float) -> bool:
+def calls_for_tick(last: SweepMark | None, now: SweepMark, now_s: float) -> bool:
     """Whether the sweep says something that the last tick did not go by; before the first tick: anything to go by."""
     if last is None:
         return now.problem is not None or now.filled
@@ -64,7 +64,7 @@ def take_up(adapters: Adapters, member: Member, now_s: float, steady_s: float, d
         return
     rests = _was_at_rest(status)
     if rests:
-        member.last = Heard(True, status.judgement, None, None, (), status.symptoms)
+        member.last = SweepMark(True, status.judgement, None, None, (), status.symptoms)
     member.due_s = due_s(rests)
 
 

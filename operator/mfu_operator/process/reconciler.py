@@ -20,7 +20,7 @@ from mfu_operator.cycle.measuring import view_of
 from mfu_operator.errors import Stall
 from mfu_operator.process import telemetry
 from mfu_operator.process.fleet import REST_S, Fleet, Member
-from mfu_operator.process.listening import calls_for_tick, heard
+from mfu_operator.process.listening import calls_for_tick, sweep_mark
 from mfu_operator.process.membership import Membership
 from mfu_operator.process.ticking import Ticking
 from mfu_operator.reconcile.world import Defaults
@@ -118,7 +118,7 @@ class Reconciler:
             if member.ticking or isinstance(member.spec, Stall) or member.spec.suspend:
                 continue
             view = view_of(self.adapters, member.identity.uid, member.spec, member.level, now_s)
-            now = heard(self.adapters, member, view)
+            now = sweep_mark(self.adapters, member, view)
             telemetry.show(member.identity, now.judgement)
             if member.last is not None and member.last.run is None:
                 member.last.run = now.run

@@ -16,7 +16,7 @@ from mfu_operator.model.incident import Status
 from mfu_operator.model.pauses import growing_pause_s
 from mfu_operator.process import telemetry
 from mfu_operator.process.fleet import CONFIRM_S, Member, Seen, spread
-from mfu_operator.process.listening import heard
+from mfu_operator.process.listening import sweep_mark
 from mfu_operator.process.membership import Membership
 from mfu_operator.reconcile.linking import explained
 from mfu_operator.reconcile.recovery import devices_of
@@ -122,7 +122,7 @@ class Ticking:
         adapters, backoff, steady_s = self.members.adapters, self.members.backoff(identity.uid), self.members.steady()
         ticked = tick(adapters, self.defaults, identity, spec, before, backoff, now_s, steady_s, seen.asked)
         member.level, member.nodes = ticked.status.baseline, ticked.nodes
-        now, told = heard(adapters, member, ticked.view), ticked.status.judgement
+        now, told = sweep_mark(adapters, member, ticked.view), ticked.status.judgement
         untaken = now.judgement is not None and tells_more(told, now.judgement)
         symptoms = ticked.status.symptoms
         member.last = replace(now, judgement=now.judgement if untaken else told, symptoms=symptoms)

@@ -1,8 +1,8 @@
-"""Looks at repositories under way, of which memory takes a dozen: whose gives way to a namespace that has none, and
+"""Reads of repositories under way, of which memory takes a dozen: whose gives way to a namespace that has none, and
 which one renders.
 
-A look that hangs or renders without end keeps what it has while nobody needs it. Who needs it is a namespace that took
-much less: a host that hangs, or a chart that never ends, costs its own namespace most, and so its looks go first.
+A read that hangs or renders without end keeps what it has while nobody needs it. Who needs it is a namespace that took
+much less: a host that hangs, or a chart that never ends, costs its own namespace most, and so its reads go first.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -13,7 +13,7 @@ from threading import Lock
 from mfu_operator.ports import PLACE
 
 SURE_S = 10.0
-"""What a namespace may take before its looks give way: most looks take less. Time in which one waits for its turn to
+"""What a namespace may take before its reads give way: most reads take less. Time in which one waits for its turn to
 render is not counted."""
 
 TIMES = 2.0
@@ -43,10 +43,10 @@ class Taken:
 
 
 @dataclass(eq=False, slots=True)
-class Look:
-    """One look: the place that its adapter asks (`ports.Place`)."""
+class RepositoryRead:
+    """One read: the place that its adapter asks (`ports.Place`)."""
 
-    _looks: "Looks"
+    _reads: "RepositoryReads"
     namespace: str
     began_s: float
     waits_since_s: float | None = None
@@ -65,63 +65,63 @@ class Look:
 
     def may_render(self) -> bool:
         """Whether it renders now."""
-        return self._looks.may_render(self)
+        return self._reads.may_render(self)
 
 
-class Looks:
-    """All looks that are under way. Any thread may call."""
+class RepositoryReads:
+    """All reads that are under way. Any thread may call."""
 
     def __init__(self, steady: Callable[[], float]) -> None:
         self._steady = steady
         self._lock = Lock()
-        self._all: list[Look] = []
+        self._all: list[RepositoryRead] = []
         self._placed, self._rendered = Taken(), Taken()
 
     @contextmanager
     def one(self, namespace: str) -> Iterator[None]:
         """One more, for what the caller does within: it finds its place in `PLACE`."""
-        look = Look(self, namespace, self._steady())
+        read = RepositoryRead(self, namespace, self._steady())
         with self._lock:
-            self._all.append(look)
-        before = PLACE.set(look)
+            self._all.append(read)
+        before = PLACE.set(read)
         try:
             yield
         finally:
             PLACE.reset(before)
             with self._lock:
-                self._all.remove(look)
+                self._all.remove(read)
                 steady_s = self._steady()
-                self._placed.add(namespace, look.taken_s(steady_s), steady_s)
-                self._rendered.add(namespace, look.rendered_s(steady_s), steady_s)
+                self._placed.add(namespace, read.taken_s(steady_s), steady_s)
+                self._rendered.add(namespace, read.rendered_s(steady_s), steady_s)
 
     def make_room(self, namespace: str, wanted: float) -> None:
-        """Let a look of others give way to a namespace that has none, unless as many as are wanted do so already."""
+        """Let a read of others give way to a namespace that has none, unless as many as are wanted do so already."""
         with self._lock:
-            taken = self._taken(self._placed, Look.taken_s)
+            taken = self._taken(self._placed, RepositoryRead.taken_s)
             staying = [each for each in self._all if not each.needed]
             if staying and wanted > len(self._all) - len(staying):
                 _give_way(max(staying, key=lambda each: taken[each.namespace]), namespace, taken)
 
-    def may_render(self, look: Look) -> bool:
-        """Whether a look renders: one at a time does. Of those that wait the one whose namespace rendered least is
+    def may_render(self, read: RepositoryRead) -> bool:
+        """Whether a read renders: one at a time does. Of those that wait the one whose namespace rendered least is
         next, and who renders gives way to it."""
         with self._lock:
-            if look.renders_since_s is not None:
+            if read.renders_since_s is not None:
                 return True
-            steady_s, taken = self._steady(), self._taken(self._rendered, Look.rendered_s)
-            if look.waits_since_s is None:
-                look.waits_since_s = steady_s
+            steady_s, taken = self._steady(), self._taken(self._rendered, RepositoryRead.rendered_s)
+            if read.waits_since_s is None:
+                read.waits_since_s = steady_s
             waiting = [each for each in self._all if each.waits_since_s is not None]
             following = min(waiting, key=lambda each: taken[each.namespace])
             renders = [each for each in self._all if each.renders_since_s is not None]
             for each in renders:
                 _give_way(each, following.namespace, taken)
-            if following is not look or renders:
+            if following is not read or renders:
                 return False
-            look.waited_s, look.waits_since_s, look.renders_since_s = steady_s - look.waits_since_s, None, steady_s
+            read.waited_s, read.waits_since_s, read.renders_since_s = steady_s - read.waits_since_s, None, steady_s
             return True
 
-    def _taken(self, ended: Taken, by: Callable[[Look, float], float]) -> Mapping[str, float]:
+    def _taken(self, ended: Taken, by: Callable[[RepositoryRead, float], float]) -> Mapping[str, float]:
         steady_s = self._steady()
         found = dict(ended.at(steady_s))
         for each in self._all:
@@ -129,7 +129,7 @@ class Looks:
         return found
 
 
-def _give_way(look: Look, namespace: str, taken: Mapping[str, float]) -> None:
-    """Let a look give way to a namespace that took much less than its own."""
-    if look.namespace != namespace and taken[look.namespace] >= SURE_S + TIMES * taken.get(namespace, 0.0):
-        look.needed = True
+def _give_way(read: RepositoryRead, namespace: str, taken: Mapping[str, float]) -> None:
+    """Let a read give way to a namespace that took much less than its own."""
+    if read.namespace != namespace and taken[read.namespace] >= SURE_S + TIMES * taken.get(namespace, 0.0):
+        read.needed = True

@@ -15,7 +15,7 @@ from mfu_operator.adapters.git.process import run
 from mfu_operator.adapters.git.protocol import FETCHED, TURN
 from mfu_operator.adapters.git.repository import DEADLINE_S, watched
 from mfu_operator.cycle.bulkheads import Dependency, HostSlots
-from mfu_operator.cycle.looks import Look
+from mfu_operator.cycle.repository_reads import RepositoryRead
 from mfu_operator.errors import Wait
 from mfu_operator.ports import PLACE
 from mfu_operator.settings import Settings
@@ -34,11 +34,11 @@ def no_place() -> Iterator[None]:
 
 @dataclass(eq=False)
 class Under:
-    """A look under way, as its adapter has it: it fetches for so long, then renders for so long where it may."""
+    """A read under way, as its adapter has it: it fetches for so long, then renders for so long where it may."""
 
     namespace: str
     held: ExitStack
-    place: Look
+    place: RepositoryRead
     began_s: float
     fetches_s: float
     renders_s: float
@@ -50,14 +50,14 @@ class Machine:
     """Looks second by second. Hostile namespaces ask again every five seconds, whatever they were told."""
 
     hostile: Mapping[str, tuple[float, float]]
-    """What the looks of each take to fetch and to render, in seconds."""
+    """What the reads of each take to fetch and to render, in seconds."""
 
     host: str
     closing: ExitStack = field(default_factory=ExitStack)
     now_s: float = 0.0
     under_way: list[Under] = field(default_factory=list)
     done: list[tuple[str, float]] = field(default_factory=list)
-    """Namespaces whose looks were done, and when."""
+    """Namespaces whose reads were done, and when."""
 
     def __post_init__(self) -> None:
         self.slots = HostSlots(lambda: self.now_s)
@@ -69,7 +69,7 @@ class Machine:
         except Wait:
             return False
         place = PLACE.get()
-        assert isinstance(place, Look)
+        assert isinstance(place, RepositoryRead)
         self.under_way.append(Under(namespace, held, place, self.now_s, fetches_s, renders_s))
         return True
 
@@ -92,7 +92,7 @@ class Machine:
                 self.ask(namespace, *self.hostile[namespace])
 
     def waits_s(self, namespace: str, fetches_s: float, renders_s: float) -> float:
-        """How long an incident of a namespace waits for its answer beyond the time that the look takes by itself, when
+        """How long an incident of a namespace waits for its answer beyond the time that the read takes by itself, when
         it is asked for at every tick."""
         began_s = self.now_s
         while namespace not in dict(self.done):
@@ -110,7 +110,7 @@ def named(count: int, fetches_s: float, renders_s: float) -> Mapping[str, tuple[
 OWN_HOSTS, ONE_HOST = "{namespace}.example", "git.example"
 HOSTILE = {
     "thirty whose hosts hang": (named(30, 999, 0), OWN_HOSTS),
-    "thirty whose looks hang at the host of the others": (named(30, 999, 0), ONE_HOST),
+    "thirty whose reads hang at the host of the others": (named(30, 999, 0), ONE_HOST),
     "one that hangs": (named(1, 999, 0), OWN_HOSTS),
     "one whose charts never end": (named(1, 2, 999), OWN_HOSTS),
     "thirty whose charts never end": (named(30, 2, 999), OWN_HOSTS),
@@ -144,7 +144,7 @@ def test_a_look_that_takes_a_minute_by_itself_is_not_ended_for_them(attack: str)
         assert machine.waits_s("team-a", 20, 40) <= SWEEP_S
 
 
-def test_looks_of_many_teams_that_all_take_long_are_all_done() -> None:
+def test_reads_of_many_teams_that_all_take_long_are_all_done() -> None:
     machine, teams = Machine({}, OWN_HOSTS), {f"team-{number}" for number in range(6)}
     with machine.closing:
         while machine.now_s < HOUR_S:
