@@ -16,7 +16,7 @@ Schema = Mapping[str, Any]
 
 def definition() -> dict[str, Any]:
     """The CustomResourceDefinition."""
-    loaded: dict[str, Any] = yaml.safe_load(DEFINITION.read_text())
+    loaded: dict[str, Any] = yaml.load(DEFINITION.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     return loaded
 
 
