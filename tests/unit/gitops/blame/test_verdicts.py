@@ -226,7 +226,7 @@ def test_what_is_not_rendered_is_not_more_suspicious_than_the_change_itself() ->
 REPLACED = "ConfigMap/ext is referred to and not rendered, so that its values are not known"
 
 
-def runs(container: dict[str, Any], **pod: Any) -> Delivered:
+def job_with(container: dict[str, Any], **pod: Any) -> Delivered:
     """What a Job gets beside the ConfigMap `gpt-config` that its application renders."""
     containers = [{"name": "train", "image": "gpt:1", **container}]
     job = Thing("Job", "ml", "gpt", {"kind": "Job", "spec": {"template": {"spec": {"containers": containers, **pod}}}})
@@ -246,21 +246,21 @@ def variable_of(name: str) -> dict[str, Any]:
 
 def mounted(name: str) -> Delivered:
     mounts = {"volumeMounts": [{"name": "config", "mountPath": "/config"}], "args": ["--config", "/config/train.yaml"]}
-    return runs(mounts, volumes=[{"name": "config", "configMap": {"name": name}}])
+    return job_with(mounts, volumes=[{"name": "config", "configMap": {"name": name}}])
 
 
 INLINE_ENV: dict[str, Any] = {"env": [{"name": "NUM_WORKERS", "value": "8"}]}
-INLINE = runs(INLINE_ENV)
+INLINE = job_with(INLINE_ENV)
 
 
 @pytest.mark.parametrize(
     ("here", "elsewhere"),
     [
-        (runs(environment_of("gpt-config")), runs(environment_of("ext"))),
-        (runs(variable_of("gpt-config")), runs(variable_of("ext"))),
+        (job_with(environment_of("gpt-config")), job_with(environment_of("ext"))),
+        (job_with(variable_of("gpt-config")), job_with(variable_of("ext"))),
         (mounted("gpt-config"), mounted("ext")),
-        (INLINE, runs(variable_of("ext"))),
-        (INLINE, runs(environment_of("ext"))),
+        (INLINE, job_with(variable_of("ext"))),
+        (INLINE, job_with(environment_of("ext"))),
     ],
     ids=["envFrom", "valueFrom", "volume", "inline to valueFrom", "inline to envFrom"],
 )
@@ -277,10 +277,10 @@ def test_a_value_is_not_known_where_something_that_is_not_rendered_holds_its_pla
 @pytest.mark.parametrize(
     ("good", "bad"),
     [
-        (INLINE, runs({"env": [{"name": "NUM_WORKERS", "value": "0"}], **environment_of("ext")})),
-        (runs({**INLINE_ENV, **environment_of("ext")}), runs(environment_of("ext"))),
-        (runs({"args": ["--num-workers", "8"]}), runs(environment_of("ext"))),
-        (mounted("gpt-config"), runs({})),
+        (INLINE, job_with({"env": [{"name": "NUM_WORKERS", "value": "0"}], **environment_of("ext")})),
+        (job_with({**INLINE_ENV, **environment_of("ext")}), job_with(environment_of("ext"))),
+        (job_with({"args": ["--num-workers", "8"]}), job_with(environment_of("ext"))),
+        (mounted("gpt-config"), job_with({})),
     ],
     ids=["still inline", "referred to all along", "an argument, not the environment", "nothing referred to"],
 )
