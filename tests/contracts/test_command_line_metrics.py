@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from mfu_operator.cli.doctor import doctor_command
-from mfu_operator.cli.replay import replay_command
+from mfu_operator.cli.doctor.command import doctor_command
+from mfu_operator.cli.replay.command import replay_command
 from mfu_operator.errors import MfuError
 from tests.support.certificates import Authority
 from tests.support.prometheus_server import NEEDS_PROMETHEUS, Guard, sample, serving

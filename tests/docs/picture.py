@@ -5,7 +5,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from mfu_operator.cli.replay import replay_command
+from mfu_operator.cli.replay.command import replay_command
 from tests.support.real_series import points
 
 PICTURE = Path(__file__).parents[2] / "runbooks" / "replay.svg"

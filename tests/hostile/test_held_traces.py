@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mfu_operator.cli import held_traces
-from mfu_operator.cli.held_traces import HeldTraces
+from mfu_operator.cli.capture import held_traces
+from mfu_operator.cli.capture.held_traces import HeldTraces
 from mfu_operator.errors import Retry
 
 ANSWERS = """#!/bin/sh

@@ -6,7 +6,9 @@ from mfu_operator.api import codec as plain
 from mfu_operator.api import status as codec
 from mfu_operator.cli import baselines
 from mfu_operator.cli.connection import baseline_names, connection_options
-from mfu_operator.cli.output import as_json, as_page, as_yaml
+from mfu_operator.cli.printing.objects import as_json, as_yaml
+from mfu_operator.cli.printing.options import output_option, show, watch_option
+from mfu_operator.cli.printing.page import as_page
 from mfu_operator.cli.render import account_text
 from mfu_operator.errors import Wait
 from mfu_operator.gitops.markdown import escape
@@ -19,11 +21,17 @@ from mfu_operator.model.diagnosis import Diagnosis
 @click.argument("name", shell_complete=baseline_names)
 @click.option("-n", "--namespace", help="The baseline's namespace; default: that of the current context.")
 @connection_options
-@click.option("-o", "--output", type=click.Choice(["text", "json", "yaml", "markdown", "html"]), default="text",
-              show_default=True, help="What to print.")  # fmt: skip
+@output_option("text", "json", "yaml", "markdown", "html")
+@watch_option
 @click.option("--incident", "incident_id", help="A past incident, by its id; default: the open or the last one.")
-def explain_command(name: str, namespace: str | None, output: str, incident_id: str | None) -> None:
+def explain_command(
+    name: str, namespace: str | None, output: str, look_every_s: float | None, incident_id: str | None
+) -> None:
     """Show NAME's step, now over baseline, with the diagnosis and its evidence."""
+    show(lambda: _printed(name, namespace, output, incident_id), look_every_s)
+
+
+def _printed(name: str, namespace: str | None, output: str, incident_id: str | None) -> str:
     status = codec.decode(baselines.one(namespace, name).get("status"))
     healthy = status.healthy_profile.account if status.healthy_profile else None
     incidents = [*((status.incident,) if status.incident else ()), *status.history]
@@ -41,15 +49,13 @@ def explain_command(name: str, namespace: str | None, output: str, incident_id: 
         now, before, diagnosis = healthy, None, None
         title = "No incident has been profiled; this is the healthy step."
     if output == "text":
-        click.echo(title)
-        click.echo(account_text(now, before, diagnosis), nl=False)
-    elif output in ("json", "yaml"):
+        return f"{title}\n{account_text(now, before, diagnosis)}".rstrip("\n")
+    if output in ("json", "yaml"):
         told = {"title": title, "now": now, "baseline": before, "diagnosis": diagnosis}
         value = {key: each if isinstance(each, str) else plain.encode(each) for key, each in told.items() if each}
-        click.echo(as_json(value) if output == "json" else as_yaml(value))
-    else:
-        markdown = _markdown(title, now, before, diagnosis)
-        click.echo(markdown if output == "markdown" else as_page(f"{name}: {title}", markdown))
+        return as_json(value) if output == "json" else as_yaml(value)
+    markdown = _markdown(title, now, before, diagnosis)
+    return markdown if output == "markdown" else as_page(f"{name}: {title}", markdown)
 
 
 def _markdown(title: str, now: StepAccount, before: StepAccount | None, diagnosis: Diagnosis | None) -> str:

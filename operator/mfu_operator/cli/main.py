@@ -17,6 +17,7 @@ WORDS: Mapping[str, str] = {
     "tour": "tour_command",
     "status": "status_command",
     "explain": "explain_command",
+    "timeline": "timeline_command",
     "runbook": "runbook_command",
     "doctor": "doctor_command",
     "rerecord": "rerecord_command",
@@ -68,6 +69,7 @@ def cli() -> None:
     kubectl mfu tour                 one incident from the slow series to the pull request, without a cluster
     kubectl mfu status               every baseline of the namespace, one line each
     kubectl mfu explain gpt-small    where the step's time went, and what changed
+    kubectl mfu timeline gpt-small   what happened in its incidents, and when
     kubectl mfu runbook NoSeries     what a reason, an alert or a bottleneck means, and what to do
     kubectl mfu doctor gpt-small     which metrics are asked for, and what comes back
     kubectl mfu rerecord gpt-small --reason …  hold another level from now on, on purpose

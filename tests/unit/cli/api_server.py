@@ -14,11 +14,15 @@ PREFIX = f"/apis/{GROUP}/{VERSION}"
 
 class ApiServer:
     """TrainingBaselines by (namespace, name), read over HTTP; `answers` is the status of every answer. `defined`: the
-    definition is installed."""
+    definition is installed. `events` are those of any namespace, `of_events` is the status of an answer with them.
+    `others` are objects and lists by their path."""
 
     def __init__(self) -> None:
         self.objects: dict[tuple[str, str], dict[str, Any]] = {}
         self.answers = 200
+        self.events: list[dict[str, Any]] = []
+        self.of_events = 200
+        self.others: dict[str, dict[str, Any]] = {}
         self.defined = True
         self.patched: list[tuple[str, dict[str, Any]]] = []
         api = self
@@ -49,6 +53,12 @@ class ApiServer:
     def answer(self, path: str) -> tuple[int, dict[str, Any]]:
         if self.answers != 200:
             return self.answers, {"kind": "Status", "message": "no"}
+        if path in self.others:
+            return 200, self.others[path]
+        if path.startswith("/api") and not path.startswith(PREFIX):
+            is_events = path.endswith("/events")
+            code = self.of_events if is_events else 404
+            return code, {"items": self.events} if code == 200 else {"kind": "Status", "message": "no"}
         parts = path.removeprefix(PREFIX).strip("/").split("/")
         if parts == [PLURAL]:
             return 200, {"items": list(self.objects.values())}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from mfu_operator.cli.replay import replay_command
+from mfu_operator.cli.replay.command import replay_command
 
 MANIFEST = """
 apiVersion: mfu-operator.io/v1alpha1

@@ -11,8 +11,8 @@ import yaml
 from click.testing import CliRunner
 
 from mfu_operator.api.group import MANAGED_BY_LABEL
-from mfu_operator.cli.capture_live import BY_HAND, capture_now
-from mfu_operator.cli.held_traces import HOLD_S, HeldTraces
+from mfu_operator.cli.capture.by_hand import BY_HAND, capture_now
+from mfu_operator.cli.capture.held_traces import HOLD_S, HeldTraces
 from mfu_operator.cli.main import cli
 from mfu_operator.errors import AskPerson, Retry, Stall, Unreadable
 from mfu_operator.model.workload import JobPhase

@@ -1,6 +1,8 @@
 """What every command of a cluster takes (--context, --kubeconfig, -n, -o), and what a baseline that waits says."""
 
 import json
+import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -9,17 +11,18 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from mfu_operator.api.quantities import rfc3339
 from mfu_operator.cli.main import cli
-from mfu_operator.cli.output import as_page
+from mfu_operator.cli.printing.page import as_page
 from mfu_operator.errors import Stall
 from mfu_operator.model.condition import Condition
 from mfu_operator.model.incident import Status
 from tests.support import worlds
-from tests.support.worlds import ailing, explained
+from tests.support.worlds import ailing, explained, incident
 from tests.unit.cli.api_server import ApiServer
 
 OF_CLUSTERS = (
-    *("status", "explain", "report", "doctor", "rerecord", "approve", "reject"),
+    *("status", "explain", "timeline", "report", "doctor", "rerecord", "approve", "reject"),
     *("snooze", "close", "reset", "capture", "replay"),
 )
 
@@ -90,10 +93,49 @@ def test_a_report_is_a_page_of_its_own(api: ApiServer) -> None:
     )
 
 
+def test_a_report_s_page_has_the_step_as_bars_every_moment_and_the_change(api: ApiServer) -> None:
+    proposed = replace(worlds.PROPOSED, diff="- workers: 4\n+ workers: <0>")
+    api.keep(ailing(explained(suspect=worlds.SUSPECT, proposal=proposed)))
+    api.events = [{"reason": "LeftOpen", "message": "<script>", "eventTime": rfc3339(worlds.NOW_S - 90)}]
+    page = said("report", "gpt-small", "--html")
+    assert page == said("report", "gpt-small", "-o", "html")
+    assert re.search(r'title="[^"]*: 64.00 ms"', page)
+    assert re.findall(r"<b>([0-9.]+ ms)</b>", page) == ["21.2 ms", "85.0 ms"]
+    assert "HardwareRuledOut" in page and "&lt;script" in page and "<script" not in page
+    assert "+ workers: &lt;0&gt;" in page
+    assert page.count("<h2>When</h2>") == 1
+    assert not re.search(r"(src|href)=", page) and "default-src 'none'" in page
+
+
+def test_a_report_is_a_page_where_events_may_not_be_listed_too(api: ApiServer) -> None:
+    api.keep(ailing(incident()))
+    api.of_events = 403
+    assert "Opened" in said("report", "gpt-small", "--html")
+
+
 def test_a_page_shows_html_of_others_and_does_not_obey_it() -> None:
     page = as_page("<b>", "<script>alert(1)</script> [x](javascript:alert(1))")
     assert "<script" not in page and 'href="javascript' not in page
     assert "<title>&lt;b&gt;</title>" in page
+
+
+@pytest.mark.parametrize("word", ["status", "explain", "timeline", "report"])
+def test_a_cluster_that_falls_silent_for_a_while_ends_no_watch(
+    word: str, api: ApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api.keep(ailing(explained()))
+    looks: list[float] = []
+
+    def look(pause_s: float) -> None:
+        looks.append(pause_s)
+        api.answers = 503 if len(looks) in (1, 2) else 200
+        if len(looks) == 4:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("mfu_operator.cli.printing.options.time.sleep", look)
+    result = CliRunner().invoke(cli, [word, "gpt-small", "-w"])
+    assert result.stderr.count("ClusterUnreachable") == 1
+    assert result.stdout.count("DataLoaderWorkers") == said(word, "gpt-small").count("DataLoaderWorkers")
 
 
 def test_watching_prints_what_changed_and_nothing_twice(api: ApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +149,7 @@ def test_watching_prints_what_changed_and_nothing_twice(api: ApiServer, monkeypa
         if len(looks) == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("mfu_operator.cli.status.time.sleep", look)
+    monkeypatch.setattr("mfu_operator.cli.printing.options.time.sleep", look)
     told = CliRunner().invoke(cli, ["status", "-w"]).output
     assert told.count("NAME") == 2
     assert told.index("Healthy") < told.index("Regressed")

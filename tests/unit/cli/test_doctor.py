@@ -14,9 +14,9 @@ from click.testing import CliRunner
 from mfu_operator.adapters.prometheus import PrometheusMetrics, PrometheusSources
 from mfu_operator.adapters.scrape.pod_targets import Target
 from mfu_operator.adapters.scrape.sources import PodMetrics, PodSources
-from mfu_operator.cli.doctor import doctor_command, examined, of_the_server, overall
-from mfu_operator.cli.doctor_pods import examined_pods
-from mfu_operator.cli.findings import Finding
+from mfu_operator.cli.doctor.command import doctor_command, examined, of_the_server, overall
+from mfu_operator.cli.doctor.findings import Finding
+from mfu_operator.cli.doctor.pods import examined_pods
 from mfu_operator.cli.source import Asked, opened
 from mfu_operator.errors import MfuError, Retry, Stall
 from mfu_operator.model.baseline import BaselineSpec, Comparable, Level, MetricsSource, PodScrape, Signal, WorkloadRef

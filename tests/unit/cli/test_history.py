@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mfu_operator.cli.history import read_csv
+from mfu_operator.cli.replay.history import read_csv
 from mfu_operator.errors import Unreadable
 from mfu_operator.model.baseline import Signal
 from mfu_operator.model.series import Phase

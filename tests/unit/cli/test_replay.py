@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from mfu_operator.api import status as codec
 from mfu_operator.cli.manifest import read_manifest, spec_of
-from mfu_operator.cli.replay import replay_command
+from mfu_operator.cli.replay.command import replay_command
 from mfu_operator.errors import MfuError, Unreadable
 from mfu_operator.model.baseline import Baseline, Level, Provenance, Spread
 from mfu_operator.model.incident import Status

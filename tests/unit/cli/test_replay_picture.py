@@ -8,7 +8,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from mfu_operator.cli.replay import replay_command
+from mfu_operator.cli.replay.command import replay_command
 from mfu_operator.picture.letters import letter
 from mfu_operator.picture.shapes import ADVANCE
 from tests.unit.cli.replaying import LOSS_AND_BACK, ran, written

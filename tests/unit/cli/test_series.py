@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from mfu_operator.cli.history import History
-from mfu_operator.cli.series import read as reading
-from mfu_operator.cli.series import read_series
+from mfu_operator.cli.replay.history import History
+from mfu_operator.cli.replay.series import read as reading
+from mfu_operator.cli.replay.series import read_series
 from mfu_operator.errors import Unreadable
 from mfu_operator.model.baseline import Signal
 from mfu_operator.model.series import Phase

@@ -9,7 +9,7 @@ from rich.rule import Rule
 from rich.text import Text
 
 from mfu_operator.cli.render import print_answer
-from mfu_operator.cli.replayed import Story, as_text
+from mfu_operator.cli.replay.told import Story, as_text
 from mfu_operator.cli.tour.stages import BASELINE, DATA, FAST, SERIES, SLOW, Tour
 from mfu_operator.model.series import Phase
 

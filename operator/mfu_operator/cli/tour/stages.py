@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from mfu_operator.adapters.git.environment import environment
 from mfu_operator.cli.manifest import read_manifest
-from mfu_operator.cli.replay import declared, told
-from mfu_operator.cli.replayed import Story
-from mfu_operator.cli.series import read_series
+from mfu_operator.cli.replay.command import declared, told
+from mfu_operator.cli.replay.series import read_series
+from mfu_operator.cli.replay.told import Story
 from mfu_operator.errors import Unreadable
 from mfu_operator.gitops.propose import propose
 from mfu_operator.investigate.findings import findings

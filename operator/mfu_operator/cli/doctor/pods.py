@@ -7,7 +7,7 @@ from mfu_operator.adapters.scrape.pod_pages import Fetch
 from mfu_operator.adapters.scrape.pod_targets import Target
 from mfu_operator.adapters.scrape.sources import Look, PodMetrics
 from mfu_operator.api.decode import MOST_MFU
-from mfu_operator.cli.findings import PERCENTAGE, WITHOUT, Finding, vitals_finding
+from mfu_operator.cli.doctor.findings import PERCENTAGE, WITHOUT, Finding, vitals_finding
 from mfu_operator.detect.samples import INFO, MFU, PHASE
 from mfu_operator.errors import MfuError
 from mfu_operator.model.baseline import WorkloadRef

@@ -7,7 +7,7 @@ from typing import Any
 
 from mfu_operator.api import decode
 from mfu_operator.api.group import BASELINE_LABEL, MANAGED_BY_LABEL
-from mfu_operator.cli.held_traces import HOLD_S, HeldTraces
+from mfu_operator.cli.capture.held_traces import HOLD_S, HeldTraces
 from mfu_operator.errors import AskPerson, Retry, Unreadable
 from mfu_operator.model.account import StepAccount
 from mfu_operator.model.baseline import BaselineSpec

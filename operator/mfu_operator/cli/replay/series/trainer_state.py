@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from mfu_operator.cli.series.columns import Record
+from mfu_operator.cli.replay.series.columns import Record
 from mfu_operator.errors import Unreadable
 
 

@@ -8,7 +8,7 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-from mfu_operator.cli.series.columns import Record
+from mfu_operator.cli.replay.series.columns import Record
 from mfu_operator.errors import Unreadable
 
 _HEADER = struct.Struct("<QI")

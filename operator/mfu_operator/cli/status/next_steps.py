@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mfu_operator.api.quantities import unix_s
-from mfu_operator.cli.next_commands import next_command
 from mfu_operator.cli.reasons import reasons
+from mfu_operator.cli.status.next_commands import next_command
 from mfu_operator.detect.formatting import duration
 from mfu_operator.model.incident import Status
 

@@ -14,11 +14,11 @@ import click
 from mfu_operator.api import status as codec
 from mfu_operator.api.quantities import duration_s, unix_s
 from mfu_operator.cli.connection import connection_options
-from mfu_operator.cli.history import History
 from mfu_operator.cli.manifest import MANIFEST, read_manifest, spec_of
-from mfu_operator.cli.output import yaml_of
-from mfu_operator.cli.replayed import Story, as_json, as_text
-from mfu_operator.cli.series import read_series
+from mfu_operator.cli.printing.objects import yaml_of
+from mfu_operator.cli.replay.history import History
+from mfu_operator.cli.replay.series import read_series
+from mfu_operator.cli.replay.told import Story, as_json, as_text
 from mfu_operator.cli.source import Asked, opened, prometheus_options
 from mfu_operator.detect.chart import chart_of
 from mfu_operator.detect.cleaning import STRENGTH, level_of

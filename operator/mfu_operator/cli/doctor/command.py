@@ -16,10 +16,10 @@ from mfu_operator.api import status as codec
 from mfu_operator.api.decode import MOST_MFU
 from mfu_operator.cli import baselines
 from mfu_operator.cli.connection import baseline_names, connected, connection_options
-from mfu_operator.cli.doctor_pods import examined_pods, through
-from mfu_operator.cli.findings import PERCENTAGE, VITALS_LINE, WITHOUT, Finding, vitals_finding
+from mfu_operator.cli.doctor.findings import PERCENTAGE, VITALS_LINE, WITHOUT, Finding, vitals_finding
+from mfu_operator.cli.doctor.pods import examined_pods, through
 from mfu_operator.cli.manifest import MANIFEST, read_manifest, spec_of
-from mfu_operator.cli.output import as_json, as_yaml
+from mfu_operator.cli.printing.objects import as_json, as_yaml
 from mfu_operator.cli.source import Asked, opened, prometheus_options
 from mfu_operator.detect.comparable import differences
 from mfu_operator.detect.formatting import duration, quantity

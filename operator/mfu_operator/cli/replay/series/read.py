@@ -5,11 +5,11 @@ import io
 import sys
 from pathlib import Path
 
-from mfu_operator.cli.history import History, read_csv
-from mfu_operator.cli.series.columns import Record, history_of
-from mfu_operator.cli.series.megatron import is_megatron, megatron_records
-from mfu_operator.cli.series.tensorboard import is_event_file, tensorboard_records
-from mfu_operator.cli.series.trainer_state import json_records
+from mfu_operator.cli.replay.history import History, read_csv
+from mfu_operator.cli.replay.series.columns import Record, history_of
+from mfu_operator.cli.replay.series.megatron import is_megatron, megatron_records
+from mfu_operator.cli.replay.series.tensorboard import is_event_file, tensorboard_records
+from mfu_operator.cli.replay.series.trainer_state import json_records
 from mfu_operator.errors import Unreadable
 from mfu_operator.model.baseline import Signal
 

@@ -2,13 +2,12 @@
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 import yaml
 
+from mfu_operator.cli.capture.documents import FILE, documents, kind_and_name
 from mfu_operator.cli.connection import baseline_names, connected, connection_options, kubectl_arguments
 from mfu_operator.cli.manifest import read_manifest, spec_of
 from mfu_operator.errors import Unreadable
@@ -18,11 +17,6 @@ from mfu_operator.profiling.plan import Plan, encode, plan_of
 
 UNREADABLE = 3
 """Exit code for a document that cannot be read; wrong usage is 2, as click has it."""
-
-LARGEST_FILE = 16 << 20
-"""Bytes of one file of manifests; more is not a workload."""
-
-FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 
 
 @click.command("capture")
@@ -73,7 +67,7 @@ def capture_command(
     elif name is not None and filename is None and not dry_run:
         _captured(name, namespace, image, ranks, steps, keep, output)
     elif filename is not None and name is None and dry_run:
-        _planned(filename, pods, baseline, _named(workload), output)
+        _planned(filename, pods, baseline, None if workload is None else kind_and_name("--workload", workload), output)
     else:
         raise click.UsageError("write NAME, or -f FILE with --dry-run, or --print-policies")
 
@@ -90,8 +84,8 @@ def _captured(
 ) -> None:  # fmt: skip
     from mfu_operator.adapters.cluster import KubernetesCluster  # half a second that a plan does not need
     from mfu_operator.cli import baselines, render
-    from mfu_operator.cli.capture_live import capture_now
-    from mfu_operator.cli.held_traces import HeldTraces
+    from mfu_operator.cli.capture.by_hand import capture_now
+    from mfu_operator.cli.capture.held_traces import HeldTraces
     from mfu_operator.trace import termination_message as compact
 
     def tell(text: str) -> None:
@@ -111,8 +105,8 @@ def _planned(
 ) -> None:
     try:
         found = plan_of(
-            _documents(filename),
-            None if pods is None else _documents(pods),
+            documents(filename),
+            None if pods is None else documents(pods),
             named,
             None if baseline is None else spec_of(read_manifest(baseline)),
         )
@@ -120,48 +114,6 @@ def _planned(
         click.echo(f"kubectl-mfu: {for_terminal(error.message)}", err=True)
         sys.exit(UNREADABLE)
     click.echo(json.dumps(encode(found), indent=2, default=str) if output == "json" else for_terminal(_text(found)))
-
-
-def _named(workload: str | None) -> tuple[str, str] | None:
-    if workload is None:
-        return None
-    kind, slash, name = workload.partition("/")
-    if not slash or not kind or not name:
-        raise click.UsageError(f"--workload {workload!r}: write KIND/NAME, such as PyTorchJob/gpt")
-    return kind, name
-
-
-def _documents(path: Path) -> Sequence[Mapping[str, Any]]:
-    """The objects of a file, those of lists among them.
-
-    Raises:
-        Unreadable: (UnreadableManifest) where the file is not YAML or larger than is read.
-    """
-    try:
-        text = sys.stdin.read(LARGEST_FILE + 1) if str(path) == "-" else _bounded(path)
-        if len(text) > LARGEST_FILE:
-            raise Unreadable(
-                "UnreadableManifest", f"{path}: more than {LARGEST_FILE >> 20} MiB; give the workload alone"
-            )
-        loaded = list(yaml.load_all(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))  # a safe one
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError, ValueError) as error:
-        raise Unreadable("UnreadableManifest", f"{path}: {' '.join(str(error).split())}") from None
-    objects = [each for each in loaded if isinstance(each, Mapping)]
-    if not objects:
-        raise Unreadable("UnreadableManifest", f"{path}: the file holds no object; give a workload's manifest")
-    return [item for each in objects for item in _items(each)]
-
-
-def _bounded(path: Path) -> str:
-    with path.open(encoding="utf-8") as file:
-        return file.read(LARGEST_FILE + 1)
-
-
-def _items(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    items = document.get("items")
-    if str(document.get("kind", "")).endswith("List") and isinstance(items, list):
-        return [each for each in items if isinstance(each, Mapping)]
-    return [document]
 
 
 def _text(plan: Plan) -> str:

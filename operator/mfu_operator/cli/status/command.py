@@ -14,9 +14,12 @@ from rich.text import Text
 from mfu_operator.api import status as codec
 from mfu_operator.cli import baselines
 from mfu_operator.cli.connection import baseline_names, connection_options
-from mfu_operator.cli.next_steps import next_steps
-from mfu_operator.cli.output import as_json, as_yaml, listed
+from mfu_operator.cli.printing.objects import as_json, as_yaml, listed
+from mfu_operator.cli.printing.options import output_option, show, watch_option
+from mfu_operator.cli.printing.page import as_page
+from mfu_operator.cli.status.next_steps import next_steps
 from mfu_operator.detect.formatting import clock, per_cent
+from mfu_operator.gitops import markdown
 from mfu_operator.gitops.message import picture_command
 from mfu_operator.model.baseline import Baseline
 from mfu_operator.model.incident import Incident, Status
@@ -27,9 +30,7 @@ from mfu_operator.reconcile.symptoms import CONDITIONS
 PIPED_WIDTH = 240
 """Columns of a line that goes into a pipe: nothing is cut there."""
 
-LOOK_EVERY_S = 5.0
-"""Between two looks of `--watch`."""
-
+NONE_HERE = "No TrainingBaseline here. Samples: crds/samples; all namespaces: kubectl mfu status -A"
 COLOURS = {"Healthy": "green", "Regressed": "red", "NoData": "yellow", "NotComparable": "yellow"}
 COLOURS |= dict.fromkeys(Ailment, "red")
 COLUMNS = ("reading", "baseline", "change", "verdict", "bottleneck", "evidence", "progress", "pullRequest")
@@ -41,20 +42,14 @@ HEADINGS = ("NAME", "MODEL", "NOW", "BASELINE", "CHANGE", "VERDICT", "BOTTLENECK
 @click.option("-n", "--namespace", help="The baselines' namespace; default: that of the current context.")
 @connection_options
 @click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Baselines of every namespace.")
-@click.option("-o", "--output", type=click.Choice(["text", "wide", "json", "yaml"]), default="text", show_default=True,
-              help="wide: more columns; json, yaml: the objects as the API server has them.")  # fmt: skip
-@click.option("-w", "--watch", is_flag=True, help=f"Print again whenever it changed, looking every {LOOK_EVERY_S:g} s.")
-def status_command(name: str | None, namespace: str | None, everywhere: bool, output: str, watch: bool) -> None:
+@output_option("text", "wide", "json", "yaml", "markdown", "html",
+               about="wide: more columns; json, yaml: the objects as the API server has them.")  # fmt: skip
+@watch_option
+def status_command(
+    name: str | None, namespace: str | None, everywhere: bool, output: str, look_every_s: float | None
+) -> None:
     """Show how training is doing: one line per baseline, or with NAME its conditions, incidents and next steps."""
-    printed = ""
-    while True:
-        text = _printed(name, namespace, everywhere, output)
-        if text != printed:
-            click.echo(text)
-            printed = text
-        if not watch:
-            return
-        time.sleep(LOOK_EVERY_S)
+    show(lambda: _printed(name, namespace, everywhere, output), look_every_s)
 
 
 def _printed(name: str | None, namespace: str | None, everywhere: bool, output: str) -> str:
@@ -62,33 +57,67 @@ def _printed(name: str | None, namespace: str | None, everywhere: bool, output: 
     if output in ("json", "yaml"):
         value = found[0] if name is not None else listed(found)
         return as_json(value) if output == "json" else as_yaml(value)
-    on_terminal = sys.stdout.isatty()
-    file = io.StringIO()
-    width = Console().width if on_terminal else PIPED_WIDTH
-    console = Console(width=width, highlight=False, markup=False, file=file, force_terminal=on_terminal)
+    if output in ("markdown", "html"):
+        page = _markdown(found, name, everywhere)
+        return page if output == "markdown" else as_page(name or "TrainingBaselines", page)
+    console = _console(sys.stdout.isatty())
     if name is not None:
         _story(console, found[0])
     else:
         _list(console, found, everywhere, WIDE if output == "wide" else ())
+    return _text(console)
+
+
+def _console(on_terminal: bool) -> Console:
+    width = Console().width if on_terminal else PIPED_WIDTH
+    return Console(width=width, highlight=False, markup=False, file=io.StringIO(), force_terminal=on_terminal)
+
+
+def _text(console: Console) -> str:
+    file = console.file
+    assert isinstance(file, io.StringIO)
     return file.getvalue().rstrip("\n")
+
+
+def _markdown(found: Sequence[Mapping[str, Any]], name: str | None, everywhere: bool) -> str:
+    """The story of one as it stands on a terminal; several as a table with every column."""
+    if name is not None:
+        console = _console(on_terminal=False)
+        _story(console, found[0])
+        return f"# {markdown.code(name)}\n\n" + "\n".join(f"    {line}" for line in _text(console).split("\n"))
+    if not found:
+        return markdown.escape(NONE_HERE)
+    head, rows = _rows(found, everywhere, WIDE)
+    told = [tuple(markdown.escape(cell) for cell in row) for row in rows]
+    return markdown.table(tuple(heading.lower() for heading in head), told)
+
+
+def _rows(
+    found: Sequence[Mapping[str, Any]], everywhere: bool, wide: Sequence[Callable[[Any], str]]
+) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """The headings, and a row for each baseline."""
+    more = [extra.__name__.strip("_").upper() for extra in wide]
+    rows = []
+    for item in found:
+        told = item.get("status", {}).get("summary", {})
+        metadata = item["metadata"]
+        cells = [metadata["name"], item["spec"]["comparable"]["model"], *(told.get(column, "") for column in COLUMNS)]
+        cells += [extra(item) for extra in wide]
+        rows.append((metadata["namespace"], *cells) if everywhere else tuple(cells))
+    return (*(("NAMESPACE",) if everywhere else ()), *HEADINGS, *more), rows
 
 
 def _list(
     console: Console, found: Sequence[Mapping[str, Any]], everywhere: bool, wide: Sequence[Callable[[Any], str]]
 ) -> None:
     if not found:
-        console.print("No TrainingBaseline here. Samples: crds/samples; all namespaces: kubectl mfu status -A")
+        console.print(NONE_HERE)
         return
+    head, rows = _rows(found, everywhere, wide)
     table = Table(box=None, pad_edge=False, show_edge=False)
-    more = [extra.__name__.strip("_").upper() for extra in wide]
-    for heading in (*(("NAMESPACE",) if everywhere else ()), *HEADINGS, *more):
+    for heading in head:
         table.add_column(heading, no_wrap=True)
-    for item in found:
-        told = item.get("status", {}).get("summary", {})
-        metadata = item["metadata"]
-        cells = [metadata["name"], item["spec"]["comparable"]["model"], *(told.get(column, "") for column in COLUMNS)]
-        cells += [extra(item) for extra in wide]
-        row = [metadata["namespace"], *cells] if everywhere else cells
+    for row in rows:
         table.add_row(*(Text(cell, style=COLOURS.get(cell, "")) for cell in row))
     console.print(table)
 

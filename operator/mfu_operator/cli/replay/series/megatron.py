@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from mfu_operator.cli.series.columns import Record
+from mfu_operator.cli.replay.series.columns import Record
 
 _MARK = "elapsed time per iteration (ms):"
 _ITERATION = re.compile(r"iteration\s+(\d+)\s*/\s*\d+ \|")

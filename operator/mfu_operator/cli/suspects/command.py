@@ -7,7 +7,7 @@ from typing import Any
 import click
 import msgspec
 
-from mfu_operator.cli.output import yaml_of
+from mfu_operator.cli.printing.objects import yaml_of
 from mfu_operator.errors import Unreadable
 from mfu_operator.gitops.blame import answer as told
 from mfu_operator.gitops.fingerprints import table
@@ -117,7 +117,7 @@ def suspects_command(**given: Any) -> None:
         text_of = told.encode(found)
         click.echo(text_of if given["output"] == "json" else yaml_of(text_of))
     else:
-        from mfu_operator.cli.suspects_text import text  # a script that asks for JSON does not pay for it
+        from mfu_operator.cli.suspects.text import text  # a script that asks for JSON does not pay for it
 
         click.echo(for_terminal(text(found)))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from mfu_operator.cli.history import History
+from mfu_operator.cli.replay.history import History
 from mfu_operator.errors import Unreadable
 from mfu_operator.model.baseline import Signal
 from mfu_operator.model.series import Phase, Reading

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from mfu_operator.cli.history import History
+from mfu_operator.cli.replay.history import History
 from mfu_operator.detect.cleaning import level_of
 from mfu_operator.detect.formatting import duration, name_of, per_cent, quantity
 from mfu_operator.detect.record import FirstLevel

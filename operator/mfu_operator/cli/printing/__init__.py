@@ -1,0 +1,6 @@
+"""How every command prints: objects for programs, Markdown and pages for people, once or whenever it changed.
+
+objects   JSON and YAML
+page      Markdown as a page of its own
+options   -o and -w, the same words in every command
+"""
