@@ -57,7 +57,7 @@ e2e: $(INSTALLED) ## The tests on the real cluster
 	@$(BIN)/python -m tests.prepare
 	@$(BIN)/python -m pytest -q -m "cluster and not faults and not torch"
 
-generate: $(INSTALLED) ## Write what is derived from other files (the copies of the CRD and of the GPU peaks, pictures, the tour, FACTS.md, reasons.md)
+generate: $(INSTALLED) ## Write what is derived from other files (the copies of the CRD and of the GPU peaks, pictures, the tour, FACTS.md, reasons.md, the references)
 	@cp crds/trainingbaseline.yaml charts/mfu-operator/crds/trainingbaseline.yaml
 	@cp operator/mfu_probe/gpu_peaks.tsv operator/mfu_operator/detect/gpu_peaks.tsv
 	@$(BIN)/python -m tests.docs.picture
@@ -65,6 +65,8 @@ generate: $(INSTALLED) ## Write what is derived from other files (the copies of 
 	@$(BIN)/python -m tests.docs.tour
 	@$(BIN)/python -m tests.docs.facts_page
 	@$(BIN)/python -m tests.docs.reasons_page
+	@$(BIN)/python -m tests.docs.reference.crd_page
+	@$(BIN)/python -m tests.docs.reference.cli_page
 
 .PHONY: renderers
 renderers: $(INSTALLED) ## Compile kustomize and helm for the operator's image (minutes the first time)

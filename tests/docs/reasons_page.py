@@ -41,8 +41,9 @@ def with_line(page: Path) -> str:
 
 
 def pages() -> list[Path]:
-    """Every page but the index and the table."""
-    return [page for page in sorted(RUNBOOKS.glob("*.md")) if page.name not in ("README.md", PAGE.name)]
+    """The pages for the night: every one but the index, the table, the concepts and the references."""
+    others = {"README.md", PAGE.name, "concepts.md", "reference-crd.md", "reference-cli.md"}
+    return [page for page in sorted(RUNBOOKS.glob("*.md")) if page.name not in others]
 
 
 def _row(one: Reason) -> str:

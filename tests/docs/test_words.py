@@ -34,7 +34,7 @@ PAGES = (
     "operator/*.md",
     "operator/mfu_probe/*.md",
     "operator/mfu_operator/**/*.yaml",
-    "runbooks/*.md",
+    "runbooks/**/*.md",
 )
 
 
