@@ -15,6 +15,7 @@ FAILED = 1
 
 WORDS: Mapping[str, str] = {
     "tour": "tour_command",
+    "onboard": "onboard_command",
     "status": "status_command",
     "explain": "explain_command",
     "timeline": "timeline_command",
@@ -67,6 +68,7 @@ def cli() -> None:
 
     \b
     kubectl mfu tour                 one incident from the slow series to the pull request, without a cluster
+    kubectl mfu onboard Job/gpt      the files for Git that put a job under watch, and the commands beside them
     kubectl mfu status               every baseline of the namespace, one line each
     kubectl mfu explain gpt-small    where the step's time went, and what changed
     kubectl mfu timeline gpt-small   what happened in its incidents, and when

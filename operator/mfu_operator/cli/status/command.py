@@ -30,7 +30,10 @@ from mfu_operator.reconcile.symptoms import CONDITIONS
 PIPED_WIDTH = 240
 """Columns of a line that goes into a pipe: nothing is cut there."""
 
-NONE_HERE = "No TrainingBaseline here. Samples: crds/samples; all namespaces: kubectl mfu status -A"
+NONE_HERE = (
+    "No TrainingBaseline here. To begin: kubectl mfu onboard KIND/NAME; samples: crds/samples; all namespaces: "
+    "kubectl mfu status -A"
+)
 COLOURS = {"Healthy": "green", "Regressed": "red", "NoData": "yellow", "NotComparable": "yellow"}
 COLOURS |= dict.fromkeys(Ailment, "red")
 COLUMNS = ("reading", "baseline", "change", "verdict", "bottleneck", "evidence", "progress", "pullRequest")
