@@ -11,6 +11,9 @@ LOCAL_RANK_VARIABLES = ("LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRA
 NODE_VARIABLES = ("MFU_PROBE_NODE", "NODE_NAME")
 """The first that is set counts. A pod is told its node by the downward API alone (`spec.nodeName`)."""
 
+PORT_VARIABLE = "MFU_PROBE_PORT"
+DEFAULT_PORT = 9400
+
 
 @dataclass(frozen=True)
 class RankIdentity:
@@ -60,6 +63,13 @@ class RunInfo:
 def node_of(environment: Mapping[str, str]) -> str:
     """The name of the node that this process runs on; empty where nothing says it."""
     return _first(environment, NODE_VARIABLES) or ""
+
+
+def configured_port(environment: Mapping[str, str]) -> int:
+    """The port of local rank 0. What Kubernetes says of a Service named `mfu-probe` to every pod of its namespace
+    (`MFU_PROBE_PORT=tcp://10.0.0.1:9400`) is not meant. Raises ValueError for what is no number otherwise."""
+    said = environment.get(PORT_VARIABLE) or ""
+    return int(said) if said and "://" not in said else DEFAULT_PORT
 
 
 def _first(environment: Mapping[str, str], names: tuple[str, ...]) -> str | None:

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from mfu_probe import ranges as names
 from mfu_probe.capture import CapturePlan
-from mfu_probe.identity import RankIdentity, RunInfo, node_of
+from mfu_probe.identity import RankIdentity, RunInfo, configured_port, node_of
 from mfu_probe.live.launch import use_optimizer_hook
 from mfu_probe.live.recorder import TorchRecorder
 from mfu_probe.live.server import ProbeServer
@@ -32,9 +32,7 @@ from mfu_probe.window import StepWindow
 
 Batch = TypeVar("Batch")
 
-DEFAULT_PORT = 9400
 DEFAULT_WINDOW_SECONDS = 10.0
-PORT_VARIABLE = "MFU_PROBE_PORT"
 WINDOW_VARIABLE = "MFU_PROBE_WINDOW_SECONDS"
 
 
@@ -265,7 +263,7 @@ class Probe:
         server = ProbeServer(self.snapshot, self._session, RankIdentity.from_environment(os.environ))
         try:
             server.start(port, address)
-        except OSError as error:
+        except (OSError, OverflowError) as error:
             warnings.warn(f"mfu_probe serves no metrics: port {port} on {address}: {error}", stacklevel=2)
             return
         self._server = server
@@ -399,7 +397,7 @@ def start(
     use_optimizer_hook(probe)
     if not probe.profiling:
         atexit.register(probe.close)
-        base_port = port if port is not None else int(os.environ.get(PORT_VARIABLE) or DEFAULT_PORT)
+        base_port = port if port is not None else configured_port(os.environ)
         probe.serve(base_port + identity.local_rank)
     return probe
 

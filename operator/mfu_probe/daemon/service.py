@@ -24,14 +24,13 @@ from mfu_probe.daemon.protocol import (
     decoded,
     registered,
 )
+from mfu_probe.identity import configured_port
 from mfu_probe.live.server import CaptureServer
 from mfu_probe.live.session import LONGEST_SECONDS, MOST_STEPS
 from mfu_probe.live.storage import MOST_BYTES
 
 SOCKET_FOLDER_VARIABLE = "KINETO_IPC_SOCKET_DIR"
 TRACE_FOLDER_VARIABLE = "KINETO_ONDEMAND_TRACE_DIR"
-PORT_VARIABLE = "MFU_PROBE_PORT"
-DEFAULT_PORT = 9400
 LOOKS_EVERY_SECONDS = 0.5
 MOST_RANKS = 64
 LONGEST_FOLDER = 54
@@ -202,7 +201,7 @@ def main() -> int:
         print(f"mfu-capture: {said}", file=sys.stderr)  # noqa: T201
         return 2
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    port = int(os.environ.get(PORT_VARIABLE) or DEFAULT_PORT)
+    port = configured_port(os.environ)
     service = Service(Path(folder) if folder else None, Path(traces), port)
     try:
         service.run()

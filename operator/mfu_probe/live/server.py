@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import threading
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -25,6 +26,9 @@ TIMEOUT_SECONDS = 20.0
 
 MOST_AT_ONCE = 8
 """Requests served together: Prometheus, the coordinator, and a person."""
+
+MOST_CONNECTIONS = 64
+"""Each has a thread of the training process, whose container may be allowed a few thousand: further ones are closed."""
 
 POD_HEADER = "Mfu-Pod-Uid"
 """On every answer, one without a token among them: who asks checks it before it sends the token."""
@@ -153,6 +157,40 @@ class ProbeServer(CaptureServer):
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     allow_reuse_address = True
+    request_queue_size = MOST_CONNECTIONS
+
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+        super().__init__(address, handler)
+        self._connections = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        own = weakref.ref(self)
+        os.register_at_fork(after_in_child=lambda: _let_go(own()))
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Serve a connection in a thread, or close it where there are too many, or no thread can be had."""
+        if not self._connections.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        try:
+            super().process_request(request, client_address)
+        except RuntimeError:
+            self._connections.release()
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Serve a connection to its end."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._connections.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Nothing: a client that went away is no business of the training script's log."""
+
+
+def _let_go(server: _Server | None) -> None:
+    """In a forked child, a loader's worker: it may outlive this process, and would keep the port from the next one."""
+    if server is not None:
+        server.socket.close()
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable
 
+from mfu_probe.live.interrupt import on_main_thread
 from mfu_probe.live.recorder import ACTIVITIES, Recorder, RecorderUnavailable
 from mfu_probe.live.storage import Storage, StorageUnavailable
 
@@ -24,6 +25,9 @@ STEPS_OF_TIME = 7
 
 PAUSE_SECONDS = 30.0
 """Between the end of one capture and the next request."""
+
+LATER_SECONDS = 1.0
+"""After a bound, so that it has passed when it is looked at."""
 
 EXPIRES_SECONDS = 300.0
 """A trace is kept for so long after it is done."""
@@ -45,17 +49,20 @@ class Refused(Exception):
 
 @dataclass
 class Capture:
-    """One capture. Times are seconds of a monotonic clock; `pause_seconds` is what the loop waited for it."""
+    """One capture. Times are seconds of a monotonic clock; `pause_seconds` is what the loop waited for it, `thread` the
+    one on which it is recorded."""
 
     id: str
     first_step: int
     steps: int
     activities: tuple[str, ...]
+    asked_s: float = 0.0
     state: str = "waiting"
     reason: str | None = None
     trace: Path | None = None
     size_bytes: int | None = None
     started_s: float | None = None
+    thread: int | None = None
     ended_s: float | None = None
     pause_seconds: float = 0.0
     expired: bool = False
@@ -74,6 +81,8 @@ class CaptureSession:
         storage: where traces lie.
         clock: seconds of a monotonic clock.
         in_background: runs a function beside the loop.
+        later: runs a function after so many seconds, beside the loop.
+        interrupt: runs a function on the main thread, between two of the script's own instructions.
     """
 
     def __init__(
@@ -82,17 +91,22 @@ class CaptureSession:
         storage: Storage,
         clock: Callable[[], float] = time.monotonic,
         in_background: Callable[[Callable[[], None]], None] | None = None,
+        later: Callable[[float, Callable[[], None]], None] | None = None,
+        interrupt: Callable[[Callable[[], None]], None] = on_main_thread,
     ) -> None:
         self._recorder = recorder
         self._storage = storage
         self._clock = clock
         self._in_background = in_background or _in_thread
+        self._later = later or _in_timer
+        self._interrupt = interrupt
         self._lock = threading.Lock()
         self._current: Capture | None = None
         self._known: dict[str, Capture] = {}
         self._step = 0
         self._phase = "starting"
         self._limit_s = LEAST_SECONDS
+        self._at_work = False
 
     @property
     def recorder(self) -> str:
@@ -119,6 +133,7 @@ class CaptureSession:
                 return _accepted(known, wanted)
             self._require_free(wanted)
             self._limit_s = min(LONGEST_SECONDS, max(LEAST_SECONDS, STEPS_OF_TIME * (step_seconds or 0.0)))
+            wanted.asked_s = self._clock()
             self._known[wanted.id] = self._current = wanted
             for old in [each.id for each in self._known.values() if each.over][:-MOST_REMEMBERED]:
                 self._known.pop(old)
@@ -180,8 +195,9 @@ class CaptureSession:
 
     def _guarded(self, act: Callable[[Capture], None]) -> None:
         capture = self._current
-        if capture is None:
+        if capture is None or self._at_work:  # what interrupts the loop may meet it here
             return
+        self._at_work = True
         begun_s = self._clock()
         try:
             act(capture)
@@ -190,6 +206,7 @@ class CaptureSession:
             self._recorder.discard()
             self._end(capture, "failed", str(error) if known else f"{type(error).__name__}: {error}"[:300])
         finally:
+            self._at_work = False
             capture.pause_seconds += self._clock() - begun_s
 
     def _at_boundary(self, capture: Capture) -> None:
@@ -207,9 +224,15 @@ class CaptureSession:
             self._end(capture, "failed", f"step {capture.first_step} passed before it could be recorded")
             return
         self._storage.path(capture.id)
+        with self._lock:
+            if capture.state != "waiting":
+                return
+            capture.state, capture.started_s = "recording", self._clock()  # a deletion from here on waits for the loop
+        capture.thread = threading.get_ident()
         self._recorder.start(capture.activities)
-        capture.state, capture.started_s = "recording", self._clock()
+        capture.started_s = self._clock()
         self._recorder.mark(self._step)
+        self._later(self._limit_s + LATER_SECONDS, lambda: self._interrupt(lambda: self._end_overdue(capture)))
 
     def _go_on(self, capture: Capture) -> None:
         assert capture.started_s is not None
@@ -222,6 +245,14 @@ class CaptureSession:
             self._abort(capture, f"the steps took longer than {self._limit_s:.0f} s")
         else:
             self._recorder.mark(self._step)
+
+    def _end_overdue(self, capture: Capture) -> None:
+        """On the main thread: end what no further step ended, as where a script evaluates and says nothing of it. A
+        profiler ends on the thread that began it, and records all that runs until then."""
+        mine = capture.thread == threading.get_ident() and capture.state in ("recording", "failed")
+        if mine and capture.started_s is not None and self._clock() > capture.started_s + self._limit_s:
+            said = f"no step began within {self._limit_s:.0f} s of step {self._step}"
+            self._guarded(lambda each: self._abort(each, each.reason or said))
 
     def _abort(self, capture: Capture, reason: str) -> None:
         if capture.started_s is not None and capture.state in ("recording", "failed"):
@@ -250,6 +281,7 @@ class CaptureSession:
             self._end(capture, "failed", "the capture was deleted")
         else:
             self._end(capture, "done", None)
+            self._later(EXPIRES_SECONDS + LATER_SECONDS, self.expire)
 
     def _end(self, capture: Capture, state: str, reason: str | None) -> None:
         with self._lock:
@@ -276,8 +308,16 @@ class CaptureSession:
             raise Refused(404, f"no capture {capture!r} is known")
         return found
 
+    def expire(self) -> None:
+        """Let go of what is over its time, though nobody asks any more."""
+        with self._lock:
+            self._expire()
+
     def _expire(self) -> None:
-        now_s = self._clock()
+        now_s, current = self._clock(), self._current
+        if current is not None and current.state == "waiting" and now_s > current.asked_s + LONGEST_SECONDS:
+            said = f"step {current.first_step} did not begin within {LONGEST_SECONDS:.0f} s: the run is at {self._step}"
+            current.state, current.reason, self._current = "failed", said, None
         for each in self._known.values():
             if each.trace is not None and each.ended_s is not None and now_s > each.ended_s + EXPIRES_SECONDS:
                 self._storage.remove(each.id)
@@ -334,3 +374,9 @@ def _accepted(known: Capture, wanted: Capture) -> dict[str, Any]:
 
 def _in_thread(act: Callable[[], None]) -> None:
     threading.Thread(target=act, name="mfu-probe-export", daemon=True).start()
+
+
+def _in_timer(seconds: float, act: Callable[[], None]) -> None:
+    timer = threading.Timer(seconds, act)
+    timer.daemon = True
+    timer.start()

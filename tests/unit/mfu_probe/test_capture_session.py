@@ -55,9 +55,23 @@ class Run:
         self.recorder = RecorderDouble()
         self.folder = folder
         beside = in_background or (lambda act: act())
-        self.session = CaptureSession(self.recorder, Storage(folder), lambda: self.now_s, beside)
+        self.timers: list[tuple[float, Callable[[], None]]] = []
+        self.session = CaptureSession(
+            self.recorder, Storage(folder), lambda: self.now_s, beside, self._later, lambda act: act()
+        )
         self.step = 100
         self.session.before_step(self.step)
+
+    def _later(self, seconds: float, act: Callable[[], None]) -> None:
+        self.timers.append((self.now_s + seconds, act))
+
+    def passes(self, seconds: float) -> None:
+        """Time in which the loop comes to no boundary."""
+        self.now_s += seconds
+        due = [each for each in self.timers if each[0] <= self.now_s]
+        self.timers = [each for each in self.timers if each not in due]
+        for _, act in due:
+            act()
 
     def steps(self, count: int, seconds: float = 1.0) -> None:
         for _ in range(count):
