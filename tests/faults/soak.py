@@ -24,7 +24,8 @@ from prometheus_client import REGISTRY
 
 from mfu_operator.adapters.git.repository import GitRepository
 from mfu_operator.cycle.breaker import Breaker
-from mfu_operator.cycle.profiling_slots import ProfilingSlots
+from mfu_operator.cycle.profiling.budgets import Budgets
+from mfu_operator.cycle.profiling.slots import ProfilingSlots
 from mfu_operator.measure.sweep import Sweep
 from mfu_operator.model.baseline import ApplicationRef, Signal, WorkloadRef
 from mfu_operator.model.commit import Deployed, Source
@@ -136,6 +137,7 @@ class Soak:
             sweep=self.sweep,
             repository=self.repository,
             slots=ProfilingSlots(),
+            budgets=Budgets(),
             breaker=Breaker(),
         )
         telemetry.forget_all()

@@ -8,7 +8,8 @@ from typing import Any, TypedDict
 from mfu_operator.api import status as codec
 from mfu_operator.cycle.adapters import Adapters
 from mfu_operator.cycle.backoff import Backoff
-from mfu_operator.cycle.profiling_slots import ProfilingSlots
+from mfu_operator.cycle.profiling.budgets import Budgets
+from mfu_operator.cycle.profiling.slots import ProfilingSlots
 from mfu_operator.cycle.tick import Ticked, tick
 from mfu_operator.detect.comparable import differences
 from mfu_operator.detect.hardware import Ruling
@@ -205,7 +206,7 @@ class Stage:
     def restart(self) -> None:
         """The operator dies: only the stored status is left."""
         self.backoff = Backoff(INTERVAL_S)
-        self.adapters = replace(self.adapters, slots=ProfilingSlots())
+        self.adapters = replace(self.adapters, slots=ProfilingSlots(), budgets=Budgets())
 
     def edit(self, change: Callable[[BaselineSpec], BaselineSpec]) -> None:
         """A person edits the spec: a new generation."""

@@ -5,7 +5,8 @@ from typing import Any
 
 from mfu_operator.api import status as codec
 from mfu_operator.cycle.breaker import Breaker
-from mfu_operator.cycle.profiling_slots import ProfilingSlots
+from mfu_operator.cycle.profiling.budgets import Budgets
+from mfu_operator.cycle.profiling.slots import ProfilingSlots
 from mfu_operator.errors import MfuError
 from mfu_operator.model.incident import Status
 from mfu_operator.process.reconciler import Reconciler
@@ -69,7 +70,7 @@ class Replica:
 
     def start(self) -> None:
         """A new process, with nothing in its memory."""
-        adapters = replace(self.realm.stage.adapters, slots=ProfilingSlots(), breaker=Breaker())
+        adapters = replace(self.realm.stage.adapters, slots=ProfilingSlots(), budgets=Budgets(), breaker=Breaker())
         self.loop = Reconciler(
             adapters, worlds.DEFAULTS, lambda: True, INTERVAL_S, lambda: self.realm.now_s, lambda: self.realm.now_s
         )

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from mfu_operator.cycle.breaker import Breaker
-from mfu_operator.cycle.profiling_slots import ProfilingSlots
+from mfu_operator.cycle.profiling.budgets import Budgets
+from mfu_operator.cycle.profiling.slots import ProfilingSlots
 from mfu_operator.cycle.sharers import Sharers
 from mfu_operator.measure.front import Measuring
 from mfu_operator.model.baseline import ForgeKind
@@ -29,6 +30,7 @@ class Adapters:
     forge: ForgeFactory
     breaker: Breaker = field(default_factory=Breaker)
     slots: ProfilingSlots = field(default_factory=ProfilingSlots)
+    budgets: Budgets = field(default_factory=Budgets)
     exchange: Exchange = lambda kind, repository, address, credentials: credentials
     sharers: Sharers = field(default_factory=Sharers)
     neighbours: Callable[[str], tuple[str, ...]] = lambda namespace: ()

@@ -6,7 +6,7 @@ from dataclasses import replace
 from mfu_operator.cycle.adapters import Adapters
 from mfu_operator.cycle.credentials import forge_of, source_credentials
 from mfu_operator.cycle.measuring import Inspected, level_in_force, recording_since_s, register, view_of
-from mfu_operator.cycle.profiling_slots import ProfilingSlot
+from mfu_operator.cycle.profiling.slots import ProfilingSlot
 from mfu_operator.cycle.request_pacing import RequestPacing
 from mfu_operator.detect.comparable import completed
 from mfu_operator.detect.hardware import Ruling
@@ -185,6 +185,7 @@ def _occupy(adapters: Adapters, world: World, profile: ProfileFact, job: Profili
 def _note(adapters: Adapters, world: World, profile: ProfileFact, node: str | None, from_s: float, to_s: float) -> None:
     stay = ProfilingSlot(world.identity.uid, node, from_s, to_s)
     adapters.slots.note(_name(world, profile), stay, world.now_s)
+    adapters.budgets.until(world.identity.uid, profile.job, to_s)
 
 
 def _name(world: World, profile: ProfileFact) -> str:

@@ -5,9 +5,10 @@ from dataclasses import replace
 from mfu_operator.cycle.adapters import Adapters
 from mfu_operator.cycle.credentials import forge_credentials, forge_of
 from mfu_operator.cycle.following import note, withdraw
-from mfu_operator.cycle.profiling_slots import ProfilingSlot
+from mfu_operator.cycle.profiling.slots import ProfilingSlot
 from mfu_operator.errors import AskPerson
 from mfu_operator.gitops.message import trailers
+from mfu_operator.model.incident import Launch
 from mfu_operator.model.proposal import Proposal, PullRequest, PullRequestState
 from mfu_operator.model.verdict import Gate
 from mfu_operator.ports import (
@@ -67,11 +68,15 @@ def perform(adapters: Adapters, world: World, effect: Effect) -> Outcome:
 
 def _charge(adapters: Adapters, world: World, effect: EnsureJob) -> None:
     """Count the Job against the budgets, a copy with the accelerators of its largest container."""
-    profiling = world.spec.profiling
+    profiling, uid = world.spec.profiling, world.identity.uid
     pod = effect.manifest["spec"]["template"]["spec"]
     gpus = max((accelerators(each) for each in (*pod.get("initContainers", ()), *pod["containers"])), default=0)
-    stay = ProfilingSlot(world.identity.uid, None, world.now_s, world.now_s + profiling.deadline_s)
-    adapters.slots.charge(f"{world.identity.namespace}/{effect.profile.job}", stay, gpus, profiling.budget)
+    launch = Launch(effect.profile.job, world.now_s, world.now_s + profiling.deadline_s, gpus)
+    adapters.budgets.charge(uid, launch, profiling.budget, world.steady_s)
+    name = f"{world.identity.namespace}/{launch.job}"
+    if not adapters.slots.knows(name):
+        stay = ProfilingSlot(uid, None, launch.launched_at, launch.ends_at)
+        adapters.slots.note(name, stay, world.now_s)
 
 
 def _ensure_pull_request(

@@ -85,6 +85,7 @@ def tick(
         asked: what a person asks for by command.
     """
     backoff.renew(identity.generation)
+    adapters.budgets.recall(identity.uid, status.launches, now_s)
     status, heeded = obeyed(by_their_names(status, identity), asked, spec, now_s)
     status = edited(status, spec, identity.generation, now_s, profiler_image(spec, defaults))
     status, accepted = renewed(status, spec, now_s)
@@ -103,7 +104,11 @@ def tick(
     failures = backoff.standing()
     counted = (*backoff.newly_failed(), *_newly_unmeasured(world))
     world = replace(world, status=status)
-    status = replace(status, conditions=conditions(world, status, failures, backoff.waiting()))
+    status = replace(
+        status,
+        launches=adapters.budgets.launched(identity.uid, now_s),
+        conditions=conditions(world, status, failures, backoff.waiting()),
+    )
     pods = world.workload.pods if world.workload is not None else ()
     nodes = frozenset(pod.node for pod in pods if pod.node is not None)
     return Ticked(

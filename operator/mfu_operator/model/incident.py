@@ -43,6 +43,17 @@ class ProfileFact:
 
 
 @dataclass(frozen=True, slots=True)
+class Launch:
+    """A profiling Job that counts against the budgets. `accelerators` are those that it asks for, none where it asks a
+    running job; it has them until `ends_at`, which is its deadline until it is seen to have ended."""
+
+    job: str
+    launched_at: float
+    ends_at: float
+    accelerators: int
+
+
+@dataclass(frozen=True, slots=True)
 class SuspectFact:
     """The commit held responsible and why it and no other. `candidates` counts the window's commits."""
 
@@ -201,7 +212,8 @@ class Status:
     """A `TrainingBaseline`'s status, decoded. `incidents` counts those ever opened. `configuration` is a digest of what
     the facts were gathered under: the workload, what makes its readings comparable, and the declared level. `noted` are
     digests of the requests of persons that were fulfilled and still stand in the object's annotations. `refused` are
-    the commits that a person does not want undone, the newest first."""
+    the commits that a person does not want undone, the newest first. `launches` are the profiling Jobs of the last day,
+    the oldest first."""
 
     observed_generation: int = 0
     judgement: Judgement | None = None
@@ -217,5 +229,6 @@ class Status:
     noted: tuple[str, ...] = ()
     snooze: Snooze | None = None
     refused: tuple[Refusal, ...] = ()
+    launches: tuple[Launch, ...] = ()
     symptoms: tuple[Symptom, ...] = ()
     conditions: tuple[Condition, ...] = field(default_factory=tuple)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from mfu_operator.api import status as codec
 from mfu_operator.cycle.adapters import Adapters
 from mfu_operator.cycle.measuring import level_in_force, register
-from mfu_operator.cycle.profiling_slots import ProfilingSlot
+from mfu_operator.cycle.profiling.slots import ProfilingSlot
 from mfu_operator.errors import Stall
 from mfu_operator.measure.view import SweepView
 from mfu_operator.model.baseline import BaselineSpec
@@ -52,6 +52,7 @@ def take_up(adapters: Adapters, member: Member, now_s: float, steady_s: float, d
     """
     spec, status = member.spec, codec.salvage(member.status()).status
     adapters.breaker.recall(member.identity.namespace, status, now_s, steady_s)
+    adapters.budgets.recall(member.identity.uid, status.launches, now_s)
     adapters.sharers.note(f"{member.identity.namespace}/{member.identity.name}", status, steady_s)
     if isinstance(spec, Stall):
         return

@@ -189,6 +189,7 @@ class Reconciler:
         if acting and not self.members.acting:
             self._moved_s = self.steady()
             self.adapters.breaker.begin(self._moved_s)
+            self.adapters.budgets.begin(self._moved_s)
             self.adapters.sharers.begin(self._moved_s)
             self.members.begin()
         elif not acting and self.members.acting:

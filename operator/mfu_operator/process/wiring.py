@@ -18,7 +18,7 @@ from mfu_operator.adapters.prometheus import PrometheusSources
 from mfu_operator.adapters.scrape.pod_pages import HttpPages
 from mfu_operator.adapters.scrape.sources import PodSources
 from mfu_operator.cycle.adapters import Adapters
-from mfu_operator.cycle.profiling_slots import ProfilingSlots
+from mfu_operator.cycle.profiling.budgets import Budgets
 from mfu_operator.measure.sources import SourcesByKind
 from mfu_operator.measure.sweep import Sweep
 from mfu_operator.model.baseline import Budget, MetricsSource
@@ -33,7 +33,7 @@ def adapters_of(settings: Settings, api: ApiClient) -> Adapters:
     egress = egress_of(settings.egress_hosts, settings.egress_refused, settings.laboratory, api.configuration.host)
     return Adapters(
         cluster=cluster,
-        slots=ProfilingSlots(Budget(settings.captures_per_day, settings.copy_gpu_minutes_per_day)),
+        budgets=Budgets(Budget(settings.captures_per_day, settings.copy_gpu_minutes_per_day)),
         sweep=Sweep(sources_of(settings, cluster, egress), time.time, settings.sweep_interval_s, time.monotonic),
         deliveries={"Application": ArgoCD(objects), "Kustomization": Flux(objects)},
         repository=GitRepository(egress=egress),

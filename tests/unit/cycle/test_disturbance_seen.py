@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mfu_operator.cycle.observe import observe
-from mfu_operator.cycle.profiling_slots import ProfilingSlot, ProfilingSlots
+from mfu_operator.cycle.profiling.slots import ProfilingSlot, ProfilingSlots
 from mfu_operator.cycle.request_pacing import RequestPacing
 from mfu_operator.model.baseline import Profiling
 from mfu_operator.model.incident import ProfileFact, Status

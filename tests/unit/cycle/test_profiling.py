@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mfu_operator.cycle.profiling_slots import MOST_OF_A_NAMESPACE
+from mfu_operator.cycle.profiling.slots import MOST_OF_A_NAMESPACE
 from mfu_operator.errors import MfuError, Retry
 from mfu_operator.model.baseline import ProfilingMode
 from mfu_operator.model.workload import JobPhase

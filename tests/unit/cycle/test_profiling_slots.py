@@ -2,7 +2,7 @@
 
 import pytest
 
-from mfu_operator.cycle.profiling_slots import (
+from mfu_operator.cycle.profiling.slots import (
     ASK_AGAIN_S,
     KEPT_S,
     MOST_AT_ONCE,
@@ -11,40 +11,6 @@ from mfu_operator.cycle.profiling_slots import (
     ProfilingSlots,
 )
 from mfu_operator.errors import Wait
-from mfu_operator.model.baseline import Budget
-
-
-def charged(slots: ProfilingSlots, job: str, owner: str = "a", at_s: float = 0.0, gpus: int = 0, **limits: int) -> None:
-    slots.charge(f"ml/{job}", ProfilingSlot(owner, None, at_s, at_s + 600), gpus, Budget(**limits))
-
-
-def test_captures_of_a_baseline_are_as_many_as_it_may_cost_in_a_day() -> None:
-    slots = ProfilingSlots()
-    charged(slots, "one", captures=2)
-    charged(slots, "two", at_s=3600, captures=2)
-    charged(slots, "two", at_s=3600, captures=2)
-    with pytest.raises(Wait, match="this baseline is spent: 2 of 2 captures a day") as raised:
-        charged(slots, "three", at_s=7200, captures=2)
-    assert (raised.value.reason, raised.value.until_s) == ("BudgetSpent", 86_400.0)
-    charged(slots, "other", "b", 7200, captures=2)
-    charged(slots, "three", at_s=86_401, captures=2)
-
-
-def test_copies_cost_accelerators_times_minutes_and_captures_of_running_jobs_none() -> None:
-    slots = ProfilingSlots()
-    charged(slots, "one", gpus=8, gpu_minutes=100)
-    with pytest.raises(Wait, match="80 of 100 GPU-minutes a day, and this copy may take 80"):
-        charged(slots, "two", at_s=700, gpus=8, gpu_minutes=100)
-    charged(slots, "live", at_s=700, gpu_minutes=100)
-    slots.note("ml/one", ProfilingSlot("a", "node-1", 0.0, 60.0), 700)
-    charged(slots, "two", at_s=700, gpus=8, gpu_minutes=100)
-
-
-def test_the_fleet_has_a_budget_of_its_own() -> None:
-    slots = ProfilingSlots(Budget(captures=1))
-    charged(slots, "one")
-    with pytest.raises(Wait, match="the fleet"):
-        charged(slots, "two", "b")
 
 
 def test_a_job_disturbs_every_run_on_its_node() -> None:

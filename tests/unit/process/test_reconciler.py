@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mfu_operator.api import status as codec
-from mfu_operator.cycle.profiling_slots import ProfilingSlot
+from mfu_operator.cycle.profiling.slots import ProfilingSlot
 from mfu_operator.errors import Retry
 from mfu_operator.model.baseline import Comparable, Provenance, WorkloadRef
 from mfu_operator.model.verdict import Gate, Verdict

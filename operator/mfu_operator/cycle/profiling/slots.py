@@ -5,13 +5,12 @@ is in memory here comes from the Jobs as they are seen and, after a restart, fro
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from threading import Lock
 
 from mfu_operator.cycle.fair_share import Share
 from mfu_operator.errors import Wait
-from mfu_operator.model.baseline import Budget
 from mfu_operator.model.series import TimeSpan
 
 KEPT_S = 7 * 86400.0
@@ -32,10 +31,6 @@ ASK_AGAIN_S = 30.0
 """A profile takes minutes; a Job that was launched is seen by then."""
 
 
-DAY_S = 86_400.0
-UNLIMITED = Budget()
-
-
 @dataclass(frozen=True, slots=True)
 class ProfilingSlot:
     """One Job on a node; `owner` names the baseline (its uid). With the node unknown, only the owner is disturbed."""
@@ -47,15 +42,9 @@ class ProfilingSlot:
 
 
 class ProfilingSlots:
-    """The stays of the whole operator's Jobs. Ticks of several baselines ask at the same time.
+    """The stays of the whole operator's Jobs. Ticks of several baselines ask at the same time."""
 
-    Args:
-        budget: of all baselines together.
-    """
-
-    def __init__(self, budget: Budget = UNLIMITED) -> None:
-        self._budget = budget
-        self._gpus: dict[str, int] = {}
+    def __init__(self) -> None:
         self._stays: dict[str, ProfilingSlot] = {}
         self._launched: dict[str, float] = {}
         self._lock = Lock()
@@ -71,7 +60,6 @@ class ProfilingSlots:
             old = [name for name, each in self._stays.items() if each.to_s < now_s - KEPT_S]
             for name in old:
                 del self._stays[name]
-                self._gpus.pop(name, None)
 
     def admit(self, job: str, now_s: float) -> None:
         """Count a Job (namespace/name) that is about to be launched, unless enough are under way for one that may wait.
@@ -97,43 +85,6 @@ class ProfilingSlots:
                 )
             self._launched[job] = now_s
 
-    def charge(self, job: str, stay: ProfilingSlot, gpus: int, budget: Budget) -> None:
-        """Count a Job that is about to be launched against what its baseline and all of them may cost in a day.
-
-        After a restart Jobs count as captures, and their accelerators do not any more.
-
-        Args:
-            job: namespace/name.
-            stay: whose it is, from now until its deadline.
-            gpus: accelerators that it asks for; 0 for one that asks a running job.
-            budget: of its baseline.
-
-        Raises:
-            Wait: (BudgetSpent) until when to ask again. What is known already is never refused.
-        """
-        with self._lock:
-            if job in self._stays:
-                return
-            today = {name: each for name, each in self._stays.items() if each.from_s > stay.from_s - DAY_S}
-            own = {name: each for name, each in today.items() if each.owner == stay.owner}
-            for whose, limit, those in (("this baseline", budget, own), ("the fleet", self._budget, today)):
-                self._require_left(whose, limit, those, stay, gpus)
-            self._stays[job], self._gpus[job] = stay, gpus
-
-    def _require_left(
-        self, whose: str, limit: Budget, those: Mapping[str, ProfilingSlot], stay: ProfilingSlot, gpus: int
-    ) -> None:
-        spent = sum(_gpu_minutes(each, self._gpus.get(name, 0)) for name, each in those.items())
-        asked = _gpu_minutes(stay, gpus)
-        if limit.captures is not None and len(those) >= limit.captures:
-            told = f"{len(those)} of {limit.captures} captures a day"
-        elif limit.gpu_minutes is not None and asked > 0 and spent + asked > limit.gpu_minutes:
-            told = f"{spent:.0f} of {limit.gpu_minutes} GPU-minutes a day, and this copy may take {asked:.0f}"
-        else:
-            return
-        oldest_s = min((each.from_s for each in those.values()), default=stay.from_s)
-        raise Wait("BudgetSpent", f"the profiling budget of {whose} is spent: {told}", oldest_s + DAY_S)
-
     def knows(self, job: str) -> bool:
         """Whether anything was noted of a Job."""
         with self._lock:
@@ -148,7 +99,3 @@ class ProfilingSlots:
                 if each.node in nodes or (each.node is None and each.owner == owner)
             ]
         return tuple(sorted(found))
-
-
-def _gpu_minutes(stay: ProfilingSlot, gpus: int) -> float:
-    return gpus * max(0.0, stay.to_s - stay.from_s) / 60.0
