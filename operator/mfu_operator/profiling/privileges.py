@@ -111,8 +111,21 @@ def _of_volume(volume: Spec, which: str, known: Set[str]) -> Iterator[tuple[Priv
         yield Privilege.TOKENS, f"{which} holds a ServiceAccount's token"
     held = [volume["secret"].get("secretName")] if volume.get("secret") is not None else []
     held += [source["secret"].get("name") for source in sources if "secret" in source]
+    held += _secrets_of_driver(volume)
     if (volume.get("csi") or {}).get("driver") == _SECRETS_DRIVER or set(held) - known:
         yield Privilege.SECRETS, f"{which} holds a Secret"
+
+
+def _secrets_of_driver(volume: Spec) -> Iterator[str | None]:
+    """The names of the Secrets that the kubelet hands to a volume's driver (csi, azureFile, cephfs, rbd)."""
+    for said in volume.values():
+        if not isinstance(said, Mapping):
+            continue
+        for field in ("secretRef", "nodePublishSecretRef"):
+            if isinstance(said.get(field), Mapping):
+                yield said[field].get("name")
+        if "secretName" in said:
+            yield said["secretName"]
 
 
 def _secrets_read(container: Spec) -> Iterator[str | None]:

@@ -30,6 +30,9 @@ SECRETS: list[tuple[str, Mapping[str, Any]]] = [
     ("volume", {"secret": {"secretName": "s3"}}),
     ("volume", {"projected": {"sources": [{"secret": {"name": "s3"}}]}}),
     ("volume", {"csi": {"driver": "secrets-store.csi.k8s.io"}}),
+    ("volume", {"csi": {"driver": "juicefs.example", "nodePublishSecretRef": {"name": "s3"}}}),
+    ("volume", {"azureFile": {"secretName": "share", "shareName": "data"}}),
+    ("volume", {"cephfs": {"monitors": ["10.0.0.1"], "secretRef": {"name": "ceph"}}}),
     ("container", {"env": [{"name": "KEY", "valueFrom": {"secretKeyRef": {"name": "s3", "key": "key"}}}]}),
     ("container", {"envFrom": [{"secretRef": {"name": "s3"}}]}),
 ]

@@ -14,7 +14,7 @@ MOST_CHARACTERS = 65_536
 
 LAUNCHERS = ("torchrun", "torch.distributed.run", "torch.distributed.launch", "accelerate", "deepspeed", "mpirun",
              "mpiexec", "horovodrun", "colossalai", "srun", "dlrover-run", "tune", "axolotl", "llamafactory-cli",
-             "composer", "nemo", "xpk")  # fmt: skip
+             "composer", "nemo", "xpk", "hyperpodrun", "fabric")  # fmt: skip
 """Programs that start the ranks of a training run, by the name under which they are called."""
 
 OVER_SSH = ("mpirun", "mpiexec", "horovodrun", "deepspeed")
@@ -51,8 +51,8 @@ class Command:
     def waits(self) -> bool:
         """Whether the command only waits for others: a worker's sshd, a Ray node, a sleep."""
         last = self._last
-        idle = any(_name(word) in _IDLE for word in last[:1])
-        return self.launcher is None and (idle or last[:2] == ("ray", "start"))
+        idle = any(_name(word) in _IDLE for word in last[:1]) or last[:2] == ("ray", "start")
+        return idle and self.launcher is None and not any(_TRAINS.search(each.lower()) for each in self._started())
 
     @property
     def is_daemon(self) -> bool:
@@ -100,6 +100,13 @@ class Command:
             yield from (word for word in words[:2] if not word.startswith("-"))
             yield from (second for first, second in pairwise(words) if first == "-m")
             yield from (word for word in words[2:] if word.endswith((".py", ".sh")))
+
+    def _started(self) -> Iterator[str]:
+        """The names of the programs, modules and files that are started."""
+        for words in self.simple_commands():
+            yield _name(words[0])
+            yield from (second for first, second in pairwise(words) if first == "-m")
+            yield from (_name(word) for word in words if word.endswith((".py", ".sh")))
 
     def option(self, pattern: re.Pattern[str]) -> str | None:
         """The value of the last option whose name matches; None without one."""

@@ -23,8 +23,20 @@ from mfu_operator.profiling.plan.training import Training
 
 SHARED_MEMORY = "/dev/shm"  # noqa: S108 - a host path that manifests mount, not a file of ours
 _CACHE_PATH = re.compile(r"(^|/)\.?(cache|tmp|scratch)(/|$)")
-_RENDEZVOUS = re.compile(r"^--(?:rdzv[-_]endpoint|master[-_]addr|coordinator[-_]address)$")
-_LOCAL = re.compile(r"^(localhost|127\.0\.0\.1|\[?::1\]?|0\.0\.0\.0|\$\(?\{?MASTER_ADDR\}?\)?)(:\S+)?$")
+_RENDEZVOUS = re.compile(
+    r"^--(?:rdzv[-_]endpoint|master[-_]addr(?:ess)?|coordinator[-_]address|main[-_]process[-_]ip|head[-_]node[-_]ip"
+    r"|dist[-_]url|init[-_]method|dist[-_]init[-_]method)$"
+)
+_LOCAL = re.compile(
+    r"^(env|file|(tcp://)?(localhost|127\.0\.0\.1|\[?::1\]?|0\.0\.0\.0|\$\(?\{?MASTER_ADDR\}?\)?))(:\S*)?$"
+)
+_RAY_ADDRESS = re.compile(r"^--address$")
+_TRACKER = re.compile(
+    r"mlflow|wandb|comet|neptune|clearml|swanlab|tensorboard|track(ing|er)|webhook|slack|notif|report"
+    r"|pushgateway"
+)
+"""In the name of an option or a variable: what it addresses notes what runs do, or tells people of it."""
+
 _GANG_MARKS = (
     "scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name", "pod-group.scheduling.sigs.k8s.io",
     "scheduling.x-k8s.io/pod-group", "kai.scheduler/pod-group", "scheduling.run.ai/pod-group",
@@ -116,6 +128,13 @@ def _of_privilege(container: Manifest) -> Iterator[Missing]:
 def _of_volumes(spec: Manifest) -> Iterator[Missing]:
     for volume in mappings_at(spec, "volumes"):
         path, name = text_at(volume, "hostPath", "path"), text_at(volume, "name")
+        driver = text_at(volume, "csi", "driver")
+        if driver is not None:
+            yield Missing(
+                "InlineVolume",
+                f"volume {name!r} is made for the pod by {driver}, with the pod's account and what was injected into "
+                "it, which a copy has not; mount a claim in its place",
+            )
         if path is None or converted_host_path(path) is not None:
             continue
         if path.startswith("/dev"):
@@ -134,11 +153,17 @@ def _of_command(container: Manifest) -> Iterator[Missing]:
         )
     if command.waits:
         yield Missing("CommandWaits", "the container only waits, and what trains in it is started by others")
-    endpoint = command.option(_RENDEZVOUS)
+    endpoint = command.option(_RENDEZVOUS) or _ray_head(command)
     if endpoint is not None and not _LOCAL.match(endpoint):
         yield Missing(
             "RendezvousEndpoint", f"the command meets other ranks at {endpoint}: a copy would join the live run"
         )
+
+
+def _ray_head(command: Command) -> str | None:
+    """The address of the Ray cluster that a script joins before it trains; None where it joins none."""
+    joins = (words for words in command.simple_commands() if words[:2] == ("ray", "start"))
+    return next((found for words in joins if (found := Command(words).option(_RAY_ADDRESS)) is not None), None)
 
 
 def _of_uploads(container: Manifest) -> Iterator[Missing]:
@@ -157,6 +182,13 @@ def _of_storage(container: Manifest) -> Iterator[Missing]:
         told = f"container {name!r} has {found[0]}, so a copy could write where the live run saves"
         yield Missing("StorageCredentials", f"{told}, by what the program's own files say")
     named = [*((key, value) for key, value in variables.items() if value), *_options(command_of(container))]
+    telling = [key for key, value in named if _is_web(value) and _TRACKER.search(key.lower()) and not _is_changed(key)]
+    if telling:
+        yield Missing(
+            "TrackerAddress",
+            f"container {name!r} addresses a tracker or a chat by {telling[0]}, and nothing says that a copy is silent "
+            "there; use the tracker's own variable (MLFLOW_TRACKING_URI), which a copy has otherwise",
+        )
     unknown = [key for key, value in named if is_remote(value) and not _is_settled(key)]
     if unknown:
         yield Missing(
@@ -164,6 +196,16 @@ def _of_storage(container: Manifest) -> Iterator[Missing]:
             f"container {name!r} addresses a storage by {unknown[0] or 'an argument without a name'}, and nothing says "
             "that it is only read",
         )
+
+
+def _is_web(value: str) -> bool:
+    return value.startswith(("http://", "https://"))
+
+
+def _is_changed(name: str) -> bool:
+    """Whether a copy has something else under this name, so that the address is not used."""
+    known = table()
+    return name in known.trackers or name in known.identity or known.is_switched_off(name)
 
 
 def _is_settled(name: str) -> bool:

@@ -10,7 +10,11 @@ from typing import Any
 import yaml
 
 _SAVE_VARIABLE = re.compile(r"(CHECKPOINT|CKPT|SAVE|OUTPUT)_?(DIR|PATH|FOLDER|URI|URL|BUCKET)?$")
-_REMOTE = re.compile(r"^(s3|s3a|gs|gcs|abfss?|adl|azure|az|wasbs?|hdfs|oss|obs|cos|tos|r2|swift|ssh|sftp)://")
+_REMOTE = re.compile(
+    r"^(s3|s3a|s3n|gs|gcs|abfss?|adl|azure|az|wasbs?|hdfs|oss|obs|cos|cosn|tos|r2|swift|ssh|sftp|ftp|lakefs|dbfs"
+    r"|(postgres|postgresql|mysql|mariadb|mongodb|mssql|oracle)(\+\w+)?|rediss?|amqps?|kafka|nats)://"
+)
+"""Storages, and databases and queues: a study that trials are written to, work that is taken from the live run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +23,7 @@ class Table:
 
     trackers: Mapping[str, tuple[str, str]]
     identity: frozenset[str]
+    switched_off: frozenset[str]
     rendezvous: Mapping[str, str]
     saves: frozenset[str]
     reads: frozenset[str]
@@ -35,6 +40,10 @@ class Table:
     def is_save_variable(self, name: str) -> bool:
         """Whether a variable of this name says where a run writes."""
         return _SAVE_VARIABLE.search(name) is not None or self.is_saved_to(name)
+
+    def is_switched_off(self, name: str) -> bool:
+        """Whether a variable belongs to a tracker that every copy switches off by another one."""
+        return name in self.switched_off
 
     def resumes_from(self, option: str) -> bool:
         """Whether an option continues the live run's state, or publishes what was trained."""
@@ -55,11 +64,17 @@ def uploads_in(command: Sequence[str]) -> bool:
     """Whether a simple command writes to a storage or to another machine."""
     program = command[0].rpartition("/")[2] if command else ""
     writes = table().uploads.get(program, frozenset())
-    if not writes or not ("*" in writes or writes & set(command[1:])):
+    if not writes or not ("*" in writes or writes & _said(command[1:])):
         return False
     plain = [word for word in command[1:] if not word.startswith("-")]
     fetches = {"cp", "copy", "copyto", "sync", "mv", "rsync", "mirror"} & {program, *plain} or program == "scp"
     return not fetches or not plain or is_remote(plain[-1]) or ":" in plain[-1]
+
+
+def _said(words: Sequence[str]) -> set[str]:
+    """The words, options without their values: --post-data=x is --post-data, -XPOST is -X."""
+    options = [word for word in words if word.startswith("-")]
+    return {*words, *(word.partition("=")[0] for word in options), *(word[:2] for word in options)}
 
 
 @cache
@@ -70,6 +85,7 @@ def table() -> Table:
     return Table(
         trackers={name: (row["value"], row["of"]) for name, row in read["trackers"].items()},
         identity=frozenset(read["identity"]),
+        switched_off=frozenset(read["switched_off"]),
         rendezvous=read["rendezvous"],
         saves=frozenset(read["saves"]),
         reads=frozenset(read["reads"]),

@@ -171,8 +171,7 @@ def _ray_cluster(*at: str) -> Callable[[Manifest], tuple[Role, ...]]:
         if head := mapping_at(spec, "headGroupSpec", "template"):
             found.append(Role("head", head, (*at, "headGroupSpec", "template"), 1))
         for index, group in enumerate(mappings_at(spec, "workerGroupSpecs")):
-            replicas = count_at(group, "replicas")
-            replicas = count_at(group, "minReplicas") if replicas is None else replicas
+            replicas = count_at(group, "minReplicas" if group.get("replicas") is None else "replicas")
             scaled = spec.get("enableInTreeAutoscaling") is True
             pods = None if scaled else _times(replicas, count_or_one(group, "numOfHosts"))
             path: Path = (*at, "workerGroupSpecs", index, "template")

@@ -20,6 +20,20 @@ FETCHING = ["bash", "-c", "aws s3 cp s3://bucket/data /data --recursive && torch
         ("RemoteAddress", {"env": [{"name": "RUN_URI", "value": "s3://bucket/run7"}]}),
         ("StorageCredentials", {"env": [{"name": "AWS_SECRET_ACCESS_KEY", "valueFrom": {"secretKeyRef": {}}}]}),
         ("CommandWaits", {"command": ["sleep", "infinity"]}),
+        ("CommandWaits", {"command": ["bash", "-c", "mkdir -p /train && sleep infinity"]}),
+        ("UploadsResults", {"command": ["bash", "-c", "torchrun train.py; az storage blob upload -f /out/model.pt"]}),
+        ("UploadsResults", {"command": ["bash", "-c", "torchrun train.py; wget --post-data=done http://hook.example"]}),
+        ("UploadsResults", {"command": ["bash", "-c", "torchrun train.py && curl -XPOST -dok http://hook.example"]}),
+        ("UploadsResults", {"command": ["wandb", "agent", "team/gpt/3f2a91c0"]}),
+        ("UploadsResults", {"command": ["ray", "job", "submit", "--", "python", "train.py"]}),
+        ("RemoteAddress", {"command": ["python", "train.py", "--storage", "postgresql+psycopg2://db/optuna"]}),
+        ("RemoteAddress", {"env": [{"name": "QUEUE_URL", "value": "redis://queue:6379/0"}]}),
+        ("TrackerAddress", {"env": [{"name": "MLFLOW_URI", "value": "http://mlflow-tracking:80"}]}),
+        ("TrackerAddress", {"env": [{"name": "SLACK_WEBHOOK_URL", "value": "https://hooks.example/T0"}]}),
+        ("TrackerAddress", {"command": ["torchrun", "train.py", "--tracking-uri", "http://mlflow:5000"]}),
+        ("RendezvousEndpoint", {"command": ["python", "train.py", "--dist-url=tcp://gpt-0.gpt:23456"]}),
+        ("RendezvousEndpoint", {"command": ["accelerate", "launch", "--main_process_ip", "gpt-0", "train.py"]}),
+        ("RendezvousEndpoint", {"command": ["bash", "-c", "ray start --address=head:6379 && python train.py"]}),
     ],
 )
 def test_a_copy_that_could_write_where_the_run_does_is_refused(expected: str, fields: dict[str, Any]) -> None:
@@ -41,9 +55,18 @@ def test_a_sidecar_that_uploads_keeps_the_pod_from_being_copied() -> None:
         {"command": FETCHING},
         {"command": ["torchrun", "train.py", "--train-data=s3://bucket/tokens"]},
         {"env": [{"name": "DATASET", "value": "gs://bucket/c4"}]},
+        {"env": [{"name": "HF_ENDPOINT", "value": "https://hub.example"}]},
+        {"env": [{"name": "WANDB_BASE_URL", "value": "https://wandb.example"}]},
+        {"env": [{"name": "MLFLOW_TRACKING_URI", "value": "http://mlflow:5000"}]},
+        {"command": ["python", "train.py", "--dist-url", "tcp://127.0.0.1:23456"]},
+        {"command": ["python", "train.py", "--init-method=env://"]},
+        {"command": ["accelerate", "launch", "--main_process_ip", "$MASTER_ADDR", "train.py"]},
+        {"command": ["bash", "-c", "ray start --head && python train.py"]},
+        {"command": ["bash", "-c", "wget -q http://data.example/c4.zip && torchrun train.py"]},
+        {"command": ["bash", "-c", "train_esm2 --num-gpus 1; tensorboard --logdir /results & sleep infinity"]},
     ],
 )
-def test_what_is_only_read_from_a_storage_is_no_hindrance(fields: dict[str, Any]) -> None:
+def test_what_is_only_read_or_stays_in_the_pod_is_no_hindrance(fields: dict[str, Any]) -> None:
     assert plan(job(template(container("train", **fields))))["way"] == "Copy"
 
 
@@ -79,3 +102,23 @@ def test_what_looks_like_a_checkpoint_and_is_read_stays() -> None:
 def test_variables_that_are_not_shown_cannot_lead_a_copy_to_the_live_ranks() -> None:
     _, variables = copied("torchrun", "train.py", envFrom=[{"configMapRef": {"name": "settings"}}])
     assert variables["MASTER_ADDR"] == "127.0.0.1"
+
+
+def test_a_volume_that_is_made_for_the_pod_is_not_made_again() -> None:
+    """A bucket that a driver mounts: a copy has neither account nor sidecar, and would hold its GPU for nothing."""
+    bucket = {"name": "data", "csi": {"driver": "gcsfuse.csi.storage.gke.io", "volumeAttributes": {"bucketName": "b"}}}
+    found = plan(job(template(container("train"), volumes=[bucket])))
+    assert (found["way"], reason(found, "nsys")) == (None, "InlineVolume")
+
+
+@pytest.mark.parametrize(
+    ("name", "live"),
+    [("RAY_ADDRESS", "ray://head:10001"), ("TF_CONFIG", '{"cluster": {"worker": ["gpt-worker-0:2222"]}}'),
+     ("DLROVER_MASTER_ADDR", "elasticjob-gpt-dlrover-master:50001"), ("PADDLE_MASTER", "gpt-0:49178"),
+     ("PET_RDZV_BACKEND", "etcd")],
+)  # fmt: skip
+def test_a_copy_joins_no_cluster_that_a_controller_names(name: str, live: str) -> None:
+    _, variables = copied("python", "train.py", env=[{"name": name, "value": live}])
+    assert variables[name] not in (live, None)
+    assert "gpt" not in str(variables[name])
+    assert "head" not in str(variables[name])

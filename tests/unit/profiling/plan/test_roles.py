@@ -11,6 +11,7 @@ from tests.unit.profiling.plan.manifests import (
     IDLE,
     INITIALIZER,
     LAUNCHER,
+    RAY_WORKER,
     ROLES,
     RUNTIME,
     SSHD,
@@ -128,3 +129,34 @@ def test_of_several_workloads_one_must_be_named() -> None:
     assert plan_of([job(), other], named=("job", "eval")).workload["metadata"]["name"] == "eval"
     with pytest.raises(Unreadable, match="no Job/none"):
         plan_of([job()], named=("Job", "none"))
+
+
+def test_a_number_that_a_template_still_has_to_fill_in_is_not_the_least_one() -> None:
+    group = {"groupName": "gpu", "minReplicas": 1, "maxReplicas": 10, "template": template(RAY_WORKER)}
+    head = {"template": template(container("ray-head", command=None, resources=None))}
+    for said, pods in ((None, 1), (4, 4), ("PLACEHOLDER_NUM_NODES", None)):
+        workers = group if said is None else {**group, "replicas": said}
+        found = plan_of([made("ray.io/v1", "RayCluster", {"headGroupSpec": head, "workerGroupSpecs": [workers]})])
+        assert found.training is not None
+        assert found.training.pods == pods
+
+
+def test_what_trains_and_then_sleeps_is_taken_for_what_trains() -> None:
+    trains = ["bash", "-c", "download_data; train_esm2 --num-gpus 1; sleep infinity"]
+    commands = {"idle": ["sleep", "infinity"], "esm": trains}
+    jobs = [
+        {"name": name, "template": {"spec": {"template": template(container("main", command=each, resources=None))}}}
+        for name, each in commands.items()
+    ]
+    found = plan_of([made("jobset.x-k8s.io/v1alpha2", "JobSet", {"replicatedJobs": jobs})])
+    assert found.training is not None
+    assert found.training.role.name == "esm"
+
+
+def test_hyperpods_own_launcher_is_one() -> None:
+    pod = template(container("ptjob", command=["hyperpodrun", "--nproc_per_node=4", "run.py"], resources=None))
+    found = plan_of([job(pod)])
+    assert found.training is not None
+    assert (found.training.processes_per_pod, found.training.because) == (
+        4, "no container asks for an accelerator; its command calls hyperpodrun"
+    )  # fmt: skip
