@@ -143,7 +143,8 @@ class Story:
         healthy, slow = self.accounts
         for (_, name), job in list(self.stage.cluster.jobs.items()):
             if job.result is None:
-                self.stage.finish(name, healthy if "-healthy-" in name else slow)
+                well = "-healthy-" in name or "-after-" in name
+                self.stage.finish(name, healthy if well else slow)
 
     def settle(self) -> None:
         """The healthy job is known and profiled. After a restart it is looked at when its turn comes."""
@@ -185,6 +186,11 @@ class Story:
         self.stage.sweep.says = worlds.judgement(value=0.458, recovered=True)
         self.run()
 
+    def prove(self) -> None:
+        """The recovered step's profile is there."""
+        self.finish_jobs()
+        self.run()
+
     def ask(self) -> None:
         """A person asks to close what is closed already."""
         self.stage.cluster.edit(*self.place, annotations={CLOSE_ANNOTATION: "it is well"})
@@ -199,8 +205,8 @@ class Story:
         self.stage.sweep.says = worlds.judgement(value=0.457, recovered=True)
         self.run()
 
-    STEPS = ("settle", "slow_down", "explain", "roll", "confirm", "merge", "recover", "roll", "ask", "rest")
-    AGAIN = ("slow_down", "explain", "confirm", "recover_alone", "rest")
+    STEPS = ("settle", "slow_down", "explain", "roll", "confirm", "merge", "recover", "roll", "ask", "prove", "rest")
+    AGAIN = ("slow_down", "explain", "confirm", "recover_alone", "prove", "rest")
     """Another loss, which ends by itself before anybody merges: the operator takes back what it opened."""
 
     def tell(self, between: Callable[["Story", int], None] = lambda story, told: None) -> "Story":
@@ -235,7 +241,7 @@ class Story:
 
 def _record(incident: Incident) -> dict[str, object]:
     """What does not depend on when it was found out."""
-    profile, proposal = incident.profile, incident.proposal
+    profile, proposal, proof = incident.profile, incident.proposal, incident.proof
     return {
         "id": incident.id,
         "onset": incident.onset_at,
@@ -245,4 +251,5 @@ def _record(incident: Incident) -> dict[str, object]:
         "suspect": incident.suspect,
         "proposal": proposal and (proposal.branch, proposal.number, proposal.state),
         "recovered": incident.recovery is not None,
+        "proven": proof and (proof.part, proof.after_ns, proof.gone, proof.missing and proof.missing[0]),
     }

@@ -210,6 +210,9 @@ def _mixed(incident: Incident, metadata: dict[str, Any]) -> list[str]:
         found.append(f"{incident.id} is not the id of an onset at {incident.onset_at:.0f} of {metadata['uid']}")
     if profile is not None and profile.job != naming.profiling_job_name(NAME, incident.id, profile.attempt):
         found.append(f"{incident.id} has the Job {profile.job}")
+    proof = incident.proof
+    if proof is not None and proof.profile is not None and proof.profile.job != f"mfu-{incident.id}-after-a1":
+        found.append(f"{incident.id} is proven by the Job {proof.profile.job}")
     if incident.proposal is not None and incident.suspect is None:
         found.append(f"{incident.id} has a proposal and no suspect")
     return found

@@ -37,12 +37,18 @@ def healthy_id(baseline: str, uid: str) -> str:
     return f"{_subject(baseline, uid)}-healthy"
 
 
+def recovery_id(incident: str) -> str:
+    """The id under which the job is profiled after an incident ("gpt-small-3f2a91c0-tlpwu8-after")."""
+    return f"{_shortened(incident, MAX_LABEL - len('-after'))}-after"
+
+
 def profiling_job_name(baseline: str, subject: str, attempt: int) -> str:
     """The name of a profiling Job: at most 63 characters, a DNS label ("mfu-gpt-small-3f2a91c0-tlpwu8-a1").
 
     Args:
         baseline: the TrainingBaseline's name.
-        subject: an `incident_id` or a `healthy_id`; where it begins with the baseline's name that is not said twice.
+        subject: an `incident_id`, a `healthy_id` or a `recovery_id`; where it begins with the baseline's name that is
+            not said twice.
         attempt: counts from 1.
     """
     name, rest = _dns(baseline), _dns(subject)

@@ -14,7 +14,7 @@ from mfu_operator.api import codec
 from mfu_operator.model.baseline import Signal
 from mfu_operator.model.incident import Incident, ProfileFact, Status
 
-FACTS = frozenset({"profile", "diagnosis", "suspect", "proposal", "blocked", "recovery", "closed"})
+FACTS = frozenset({"profile", "diagnosis", "suspect", "pin", "proposal", "blocked", "recovery", "proof", "closed"})
 """Facts of an incident that can be set aside alone."""
 
 MOST_PARTS = 32
@@ -82,6 +82,8 @@ def _require_sound(path: str, incident: Incident) -> None:
         raise codec.UnreadableField(f"{path}.signal", f"is {incident.signal!r}, which is not a signal")
     if incident.profile is not None:
         _require_attempt(f"{path}.profile", incident.profile)
+    if incident.proof is not None and incident.proof.profile is not None:
+        _require_attempt(f"{path}.proof.profile", incident.proof.profile)
 
 
 def _require_attempt(path: str, profile: ProfileFact) -> None:

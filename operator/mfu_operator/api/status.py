@@ -51,7 +51,7 @@ PROSE = frozenset(
 )
 """Texts that may be cut."""
 
-LISTS = frozenset({"evidence", "advice", "warnings", "because", "notComparableBecause", "changed", "hardware"})
+LISTS = frozenset({"evidence", "advice", "warnings", "because", "notComparableBecause", "changed", "hardware", "told"})
 """Lists of texts that may be cut."""
 
 RETIRED = frozenset({"picture"})

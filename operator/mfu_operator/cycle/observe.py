@@ -20,6 +20,7 @@ from mfu_operator.model.incident import ProfileFact, Recording, Status
 from mfu_operator.model.series import TimeSpan
 from mfu_operator.model.workload import JobPhase, ProfilingJob, Workload
 from mfu_operator.ports import Delivery
+from mfu_operator.reconcile.after.proof import awaited
 from mfu_operator.reconcile.needs import needs
 from mfu_operator.reconcile.profile import awaits_job
 from mfu_operator.reconcile.world import Need, Unseen, World
@@ -142,7 +143,7 @@ def _usual_nodes(status: Status) -> tuple[str, ...]:
 
 
 def _see_job(adapters: Adapters, world: World) -> World:
-    profile = _awaited(world.status)
+    profile = awaited(world.status)
     if profile is None:
         return world
     job = adapters.cluster.profiling_job(world.identity.namespace, profile.job)
@@ -150,18 +151,14 @@ def _see_job(adapters: Adapters, world: World) -> World:
     return replace(world, job=job)
 
 
-def _awaited(status: Status) -> ProfileFact | None:
-    profile = status.incident.profile if status.incident is not None else status.healthy_profile
-    return profile if awaits_job(profile) else None
-
-
 def _disturbed(adapters: Adapters, world: World, nodes: Collection[str]) -> tuple[TimeSpan, ...]:
     """When a profiling Job, ours or another baseline's, shared a node with the run.
 
     The status tells where a Job was that this process has not seen, and when; one that may run still is taken to run.
     """
-    incidents = (world.status.incident, *world.status.history)
-    profiles = (world.status.healthy_profile, *(each.profile for each in incidents if each is not None))
+    known = [each for each in (world.status.incident, *world.status.history) if each is not None]
+    after = (each.proof.profile for each in known if each.proof is not None)
+    profiles = (world.status.healthy_profile, *(each.profile for each in known), *after)
     for each in profiles:
         if each is not None and not (awaits_job(each) and adapters.slots.knows(_name(world, each))):
             ends_s = each.finished_at if each.finished_at is not None else _deadline_s(world, each)

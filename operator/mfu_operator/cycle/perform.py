@@ -46,7 +46,7 @@ def perform(adapters: Adapters, world: World, effect: Effect) -> Outcome:
     """
     match effect:
         case EnsureJob():
-            if effect.subject is Subject.BASELINE:
+            if effect.subject is not Subject.INCIDENT:
                 adapters.slots.admit(f"{world.identity.namespace}/{effect.profile.job}", world.now_s)
             _charge(adapters, world, effect)
             adapters.cluster.ensure_job(effect.manifest)

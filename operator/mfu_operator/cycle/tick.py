@@ -12,8 +12,9 @@ from mfu_operator.errors import MfuError, Wait
 from mfu_operator.measure.view import SweepView
 from mfu_operator.model.baseline import BaselineSpec, ProfilingMode
 from mfu_operator.model.condition import Event
-from mfu_operator.model.incident import Incident, Status
+from mfu_operator.model.incident import Status
 from mfu_operator.model.proposal import PullRequestState
+from mfu_operator.reconcile.after.proof import awaited, unproven
 from mfu_operator.reconcile.conclude import FAILED_CONDITION, Failure, conclude, failed
 from mfu_operator.reconcile.conditions import awaits_person, conditions
 from mfu_operator.reconcile.decide import decide
@@ -22,7 +23,7 @@ from mfu_operator.reconcile.ending import followed
 from mfu_operator.reconcile.incident import opened
 from mfu_operator.reconcile.known_good import known_good, newest_start_s, quiet
 from mfu_operator.reconcile.level import renewed
-from mfu_operator.reconcile.profile import awaits_job, by_their_names, profiler_image
+from mfu_operator.reconcile.profile import by_their_names, profiler_image
 from mfu_operator.reconcile.refresh import edited, refresh
 from mfu_operator.reconcile.requested import obeyed
 from mfu_operator.reconcile.world import Defaults, Identity, World
@@ -120,8 +121,7 @@ def _pace(world: World, backoff: Backoff) -> Pace:
     status = world.status
     if world.spec.suspend:
         return Pace.RESTING
-    profile = status.incident.profile if status.incident is not None else status.healthy_profile
-    if awaits_job(profile):
+    if awaited(status) is not None:
         return Pace.BUSY
     if status.incident is not None:
         proposal = status.incident.proposal
@@ -131,8 +131,9 @@ def _pace(world: World, backoff: Backoff) -> Pace:
         return Pace.WAITING
     if world.judgement is None or world.workload is None:
         return Pace.BUSY
-    if not quiet(world.judgement):
+    if not quiet(world.judgement) or unproven(status) is not None:
         return Pace.WAITING
+    profile = status.healthy_profile
     started = newest_start_s(world.workload.pods) is not None
     profiled = world.spec.profiling.mode is ProfilingMode.NEVER or (profile is not None and profile.account is not None)
     return Pace.RESTING if profiled and (not started or known_good(world) is not None) else Pace.BUSY
@@ -151,7 +152,7 @@ def _newly_unmeasured(world: World) -> tuple[Failure, ...]:
 
 def _step(adapters: Adapters, world: World, backoff: Backoff) -> tuple[Status, tuple[Event, ...]]:
     events: tuple[Event, ...] = ()
-    stored = world.status.incident
+    stored = world.status
     for _ in range(MOST_FACTS):
         try:
             step = decide(world)
@@ -171,11 +172,15 @@ def _step(adapters: Adapters, world: World, backoff: Backoff) -> tuple[Status, t
     return world.status, events
 
 
-def _is_ahead(world: World, step: Step, stored: Incident | None) -> bool:
-    """Whether a step would do something in the name of an incident that is not stored yet. Should this tick's write be
-    lost, the next one may find another onset, and with it another name."""
-    of_incident = isinstance(step, EnsureJob) and step.subject is Subject.INCIDENT
-    return of_incident and (stored is None or stored.id != opened(world).id)
+def _is_ahead(world: World, step: Step, stored: Status) -> bool:
+    """Whether a step would do something in the name of an incident, or of its recovery, that is not stored yet. Should
+    this tick's write be lost, the next one may find another onset, and with it another name, or no recovery."""
+    if not isinstance(step, EnsureJob) or step.subject is Subject.BASELINE:
+        return False
+    if step.subject is Subject.RECOVERY:
+        known, now = unproven(stored), unproven(world.status)
+        return known is None or now is None or known.id != now.id
+    return stored.incident is None or stored.incident.id != opened(world).id
 
 
 def _perform(adapters: Adapters, world: World, effect: Effect, backoff: Backoff) -> tuple[Status, tuple[Event, ...]]:
@@ -189,7 +194,7 @@ def _perform(adapters: Adapters, world: World, effect: Effect, backoff: Backoff)
         try:
             concluded = conclude(world, following, perform(adapters, world, following))
         except MfuError as error:
-            return _after_failure(world, condition, error, backoff, events)
+            return _after_failure(world, condition, error, backoff, events, following)
         world, events = replace(world, status=concluded.status), (*events, *concluded.events)
         following = concluded.then
     backoff.succeed(condition)
@@ -197,9 +202,14 @@ def _perform(adapters: Adapters, world: World, effect: Effect, backoff: Backoff)
 
 
 def _after_failure(
-    world: World, condition: str, error: MfuError, backoff: Backoff, events: tuple[Event, ...]
+    world: World,
+    condition: str,
+    error: MfuError,
+    backoff: Backoff,
+    events: tuple[Event, ...],
+    effect: Effect | None = None,
 ) -> tuple[Status, tuple[Event, ...]]:
-    status, failure, told = failed(world, condition, error)
+    status, failure, told = failed(world, condition, error, effect)
     if isinstance(error, Wait):
         left_s = 0.0 if error.until_s is None else error.until_s - world.now_s
         backoff.wait(condition, error, left_s, world.steady_s)

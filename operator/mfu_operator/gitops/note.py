@@ -71,9 +71,11 @@ def _exonerated(about: Sequence[Sharer]) -> str:
             "\n\nTo have the change back, revert this pull request, with your host's button or by\n\n"
             f"```\ngit revert -m 1 {found.merge_sha}\n```\n\n(without `-m 1` where it was squashed or rebased)."
         )
+    blamed = f"commit {code(found.suspect[:12])}" if found.suspect else "what it pins"
+    again = "blame" if found.suspect else "propose"
     return (
-        f"The merge was rolled out to {names} and the training stayed slow, so commit {code(found.suspect[:12])} did "
-        f"not cause that. The operator does not blame it for this loss again and considers the other commits.{undo}"
+        f"The merge was rolled out to {names} and the training stayed slow, so {blamed} did not cause that. The "
+        f"operator does not {again} it for this loss again and considers the other commits.{undo}"
     )
 
 

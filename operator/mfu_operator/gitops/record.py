@@ -5,9 +5,10 @@ from datetime import UTC, datetime
 
 from mfu_operator.gitops.markdown import code, escape, table
 from mfu_operator.gitops.message import account_table
+from mfu_operator.gitops.telling.details import PART_NAMES
 from mfu_operator.gitops.values import signal_name, value
 from mfu_operator.model.account import StepAccount
-from mfu_operator.model.incident import Exoneration, Incident, ProposalFact, SuspectFact
+from mfu_operator.model.incident import Exoneration, Incident, PinFact, ProposalFact, SuspectFact
 from mfu_operator.model.proposal import PullRequestState
 
 
@@ -25,10 +26,11 @@ def record(incident: Incident, subject: str, healthy: StepAccount | None) -> str
         "## When\n\n"
         + table(("what", "when"), [(what, _time(at_s)) for what, at_s in sorted(_times(incident), key=_at)]),
         _found(incident, healthy),
-        _held_responsible(incident.suspect),
+        _held_responsible(incident.suspect, incident.pin),
         _changed(incident.proposal),
         *(_exonerated(each) for each in incident.exonerated),
         _outcome(incident),
+        _proof(incident),
     )
     return "\n\n".join(section for section in sections if section) + "\n"
 
@@ -79,7 +81,10 @@ def _found(incident: Incident, healthy: StepAccount | None) -> str:
     return "\n".join(lines)
 
 
-def _held_responsible(suspect: SuspectFact | None) -> str:
+def _held_responsible(suspect: SuspectFact | None, pin: PinFact | None) -> str:
+    if suspect is None and pin is not None:
+        head = "## Held responsible\n\nwhat came with no commit."
+        return "\n".join([head, "", *(f"- {escape(each)}" for each in pin.told)])
     if suspect is None:
         return ""
     told = [f"- {escape(each)}" for each in (*suspect.changed, *suspect.because)]
@@ -109,9 +114,12 @@ def _plain(url: str) -> bool:
 
 def _exonerated(each: Exoneration) -> str:
     url = each.proposal.url or ""
+    link = url if _plain(url) else code(url)
+    undone = f"{escape(each.proposal.title)} ({link})"
+    if each.suspect is not None:
+        undone = f"commit {code(each.suspect.sha[:12])} {code(each.suspect.subject)}: its revert ({link})"
     return (
-        f"## Not responsible after all\n\ncommit {code(each.suspect.sha[:12])} {code(each.suspect.subject)}: its "
-        f"revert ({url if _plain(url) else code(url)}) was merged and rolled out, and the loss remained "
+        f"## Not responsible after all\n\n{undone} was merged and rolled out, and the loss remained "
         f"({_time(each.exonerated_at)})."
     )
 
@@ -134,6 +142,28 @@ def _outcome(incident: Incident) -> str:
     ):
         lines.append(f"Why nothing is proposed (any more): {incident.blocked[0]}: {escape(incident.blocked[1])}.")
     return "## Outcome\n\n" + "\n\n".join(lines)
+
+
+def _proof(incident: Incident) -> str:
+    """The step that was captured again after the recovery; nothing for what an earlier release closed."""
+    proof = incident.proof
+    if proof is None:
+        return ""
+    head = "## The step after the recovery\n\n"
+    if proof.missing is not None:
+        return f"{head}It was not captured again: {proof.missing[0]}: {escape(proof.missing[1])}."
+    if proof.part is None or proof.healthy_ns is None or proof.slow_ns is None:
+        return ""
+    if proof.after_ns is None:
+        return f"{head}It is to be captured again within a day of the recovery."
+    name, amounts = PART_NAMES.get(proof.part, code(proof.part)), (proof.healthy_ns, proof.slow_ns, proof.after_ns)
+    row = (name, *(f"{amount / 1e6:.1f}" for amount in amounts))
+    told = table(("the part that had grown most, ms", "before", "while slow", "after"), [row])
+    left_ms, grown_ms = (proof.after_ns - proof.healthy_ns) / 1e6, (proof.slow_ns - proof.healthy_ns) / 1e6
+    gone = (
+        "The gap is gone." if proof.gone else f"{left_ms:.1f} ms of the {grown_ms:.1f} ms that it had grown by remain."
+    )
+    return f"{head}{told}\n\n{gone}"
 
 
 def _time(unix_s: float) -> str:

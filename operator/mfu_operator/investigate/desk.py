@@ -154,6 +154,8 @@ class Offer:
     remark: str = ""
     pins: tuple[str, ...] = ()
     """What it sets back that came with no commit, as sentences."""
+    pin: str = ""
+    """What stands for the commit then."""
 
 
 def desk(comparison: Comparison, number: int, good: Delivered) -> Desk:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from mfu_operator.errors import AskPerson
+from mfu_operator.gitops.blame.cleared import pin_id
 from mfu_operator.gitops.blame.model import Blame, Window
 from mfu_operator.gitops.images import parse
 from mfu_operator.gitops.pin import pin, pin_chart, pin_tag
@@ -90,7 +91,7 @@ def moved(comparison: Comparison, window: Window, blame: Blame) -> Offer | None:
     pins = tuple(
         f"{each.reference} ran as {each.good} while it was fast, and as {each.bad} since" for each in blame.rebuilt
     )
-    return Offer(desk, candidate, pins=pins) if candidate is not None else None
+    return Offer(desk, candidate, pins=pins, pin=pin_id((), blame.rebuilt)) if candidate is not None else None
 
 
 def outside(comparison: Comparison, window: Window, blame: Blame) -> Offer | AskPerson | None:
@@ -131,7 +132,7 @@ def _chart(desk: Desk, number: int, chart: Opened, blame: Blame) -> Offer | AskP
         candidate = there.tried("PinChart", {path: encoded(new)}, places)
         if candidate is not None and candidate.restored:
             pins = (f"chart {name} was {chart.good} while it was fast, and is {chart.bad} since",)
-            return Offer(desk, candidate, pins=pins)
+            return Offer(desk, candidate, pins=pins, pin=pin_id(blame.outside, ()))
     return AskPerson(
         "NothingToPin",
         f"The application asks for chart {name} {chart.source.target} outside {desk.one.name}: set its targetRevision "
@@ -172,7 +173,7 @@ def _parameters(desk: Desk, blame: Blame) -> Offer | None:
             old, new = (replace(now, helm=replace(now.helm, parameters=tuple(
                 one for one in side.helm.parameters if one[0] in changed))) for side in (was, now))  # fmt: skip
             pins = settings_changed((old,), (new,))
-            return Offer(desk, candidate, remark=remark, pins=pins)
+            return Offer(desk, candidate, remark=remark, pins=pins, pin=pin_id(blame.outside, ()))
     return None
 
 

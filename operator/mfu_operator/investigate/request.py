@@ -28,7 +28,7 @@ class Request:
         good_images: by image reference, the digest that ran where it was fast; `bad_images` where it is slow.
         good_ran: what ran where it was fast (`name@sha256:…`), by whatever reference; `bad_ran` where it is slow.
         egress: where charts may be fetched from; None: nowhere.
-        exonerated: commits that did not do it; they are compared, and not suspected.
+        exonerated: commits, and ids of pins, that did not do it; they are compared, and not suspected.
         refused: commits whose revert a person has refused.
         env: git's environment; None: one that holds no credentials.
     """

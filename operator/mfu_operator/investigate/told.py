@@ -55,6 +55,7 @@ def undoing(offer: Offer) -> Undoing:
         also=tuple(also[:MOST]),
         remark=offer.remark,
         pins=offer.pins,
+        pin=offer.pin,
         owners=_owners(offer),
     )
 

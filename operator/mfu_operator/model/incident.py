@@ -66,6 +66,15 @@ class SuspectFact:
 
 
 @dataclass(frozen=True, slots=True)
+class PinFact:
+    """What is held responsible that came with no commit: a chart's version, a parameter, a rebuilt image. `id` is the
+    same for the same of them, `told` says in sentences what is set back."""
+
+    id: str
+    told: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ProposalFact:
     """What was proposed (or, with a dry run, would be). url, number and opened_at are None with a dry run; opened_at is
     when the operator opened the pull request, or found it open.
@@ -99,11 +108,24 @@ class ProposalFact:
 
 @dataclass(frozen=True, slots=True)
 class Exoneration:
-    """A commit that did not do it: its revert was merged and rolled out, and the loss remained."""
+    """A commit that did not do it, or a pin that did not help: the proposal was merged and rolled out, and the loss
+    remained."""
 
-    suspect: SuspectFact
+    suspect: SuspectFact | None
     proposal: ProposalFact
     exonerated_at: float
+    pin: PinFact | None = None
+
+    @property
+    def id(self) -> str:
+        """What it is told apart by: the commit's id, or the pin's."""
+        pinned = self.pin.id if self.pin is not None else self.proposal.branch
+        return self.suspect.sha if self.suspect is not None else pinned
+
+    @property
+    def named(self) -> str:
+        """As a sentence names it."""
+        return self.suspect.sha[:12] if self.suspect is not None else f"what {self.proposal.url} pins"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +171,28 @@ class Recovery:
 
 
 @dataclass(frozen=True, slots=True)
+class Proof:
+    """The step captured again after a recovery, by the `part` of it that had grown most: nanoseconds of the healthy
+    step, of the slow one, and after. `profile` is the capture, without its account. `gone`: nothing worth a word is
+    left of the growth. `missing` is (reason, message) why there is no such capture.
+    """
+
+    part: str | None = None
+    healthy_ns: float | None = None
+    slow_ns: float | None = None
+    after_ns: float | None = None
+    gone: bool | None = None
+    profile: ProfileFact | None = None
+    missing: tuple[str, str] | None = None
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether it is still to come: something had grown, and there is neither a capture nor a reason why not."""
+        grown = self.part is not None and self.healthy_ns is not None and self.slow_ns is not None
+        return grown and self.after_ns is None and self.missing is None
+
+
+@dataclass(frozen=True, slots=True)
 class Incident:
     """One sustained loss, from its onset to its proven recovery."""
 
@@ -167,12 +211,16 @@ class Incident:
     profile: ProfileFact | None = None
     diagnosis: Diagnosis | None = None
     suspect: SuspectFact | None = None
+    pin: PinFact | None = None
+    """None as well where a commit is held responsible."""
     proposal: ProposalFact | None = None
     exonerated: tuple[Exoneration, ...] = ()
     approved: Approval | None = None
     blocked: tuple[str, str] | None = None
     """(reason, message): why there is no proposal, where that is the final answer."""
     recovery: Recovery | None = None
+    proof: Proof | None = None
+    """None: it did not recover, or an earlier release closed it."""
     accepted: str | None = None
     """Why the incident was closed without a recovery: a person accepted the new level."""
     superseded: str | None = None

@@ -19,7 +19,7 @@ class Question:
         cause: the diagnosed cause, or its bottleneck where the cause is not known; None: no diagnosis.
         good_images: what ran while readings held the baseline (`name@sha256:…`).
         bad_images: what runs now.
-        exonerated: commits that did not do it: they were reverted, and the loss remained.
+        exonerated: commits, and ids of pins, that did not do it: they were undone, and the loss remained.
     """
 
     source: Source
@@ -45,6 +45,7 @@ class Undoing:
         remark: what a person has to know besides.
         owners: who owns the changed files by the repository's CODEOWNERS.
         pins: what is set back that came with no commit, as sentences; none where a commit is undone.
+        pin: what stands for the commit then, the same whenever the same is set back.
     """
 
     kind: ProposalKind
@@ -55,6 +56,7 @@ class Undoing:
     remark: str = ""
     pins: tuple[str, ...] = ()
     owners: tuple[str, ...] = ()
+    pin: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from mfu_operator.model.baseline import BaselineSpec
 from mfu_operator.model.incident import Status
 from mfu_operator.model.verdict import Verdict
 from mfu_operator.process.fleet import Member, SweepMark
-from mfu_operator.reconcile.profile import awaits_job
+from mfu_operator.reconcile.after.proof import awaited, unproven
 from mfu_operator.reconcile.refresh import tells_more
 from mfu_operator.reconcile.symptoms import refreshed
 
@@ -71,8 +71,8 @@ def take_up(adapters: Adapters, member: Member, now_s: float, steady_s: float, d
 
 def _recall_job(adapters: Adapters, member: Member, spec: BaselineSpec, status: Status, now_s: float) -> None:
     """A profiling Job that may run still counts among those under way before its baseline's first tick."""
-    profile = status.incident.profile if status.incident is not None else status.healthy_profile
-    if profile is not None and awaits_job(profile):
+    profile = awaited(status)
+    if profile is not None:
         ends_s = profile.created_at + spec.profiling.deadline_s
         slot = ProfilingSlot(member.identity.uid, profile.node, profile.created_at, ends_s)
         adapters.slots.note(f"{member.identity.namespace}/{profile.job}", slot, now_s)
@@ -82,6 +82,8 @@ def _was_at_rest(status: Status) -> bool:
     judgement = status.judgement
     if judgement is None or judgement.verdict is not Verdict.HEALTHY or judgement.gates or judgement.evidence_s > 0:
         return False
-    if status.incident is not None or status.recording is not None or awaits_job(status.healthy_profile):
+    if status.incident is not None or status.recording is not None or awaited(status) is not None:
+        return False
+    if unproven(status) is not None:
         return False
     return status.baseline is not None

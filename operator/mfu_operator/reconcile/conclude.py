@@ -9,10 +9,12 @@ from mfu_operator.gitops.blame.scores import PLAUSIBLE
 from mfu_operator.gitops.propose import propose
 from mfu_operator.model.baseline import RemediationMode
 from mfu_operator.model.condition import Event
-from mfu_operator.model.incident import Incident, ProposalFact, Status, SuspectFact
+from mfu_operator.model.incident import Incident, PinFact, ProposalFact, Status, SuspectFact
 from mfu_operator.model.investigation import Findings, Question
 from mfu_operator.model.masking import masked
 from mfu_operator.model.proposal import PullRequest, PullRequestState
+from mfu_operator.reconcile.after.capture import missing
+from mfu_operator.reconcile.after.proof import unproven, with_proof
 from mfu_operator.reconcile.effects import (
     Effect,
     EnsureJob,
@@ -84,11 +86,23 @@ def conclude(world: World, effect: Effect, outcome: Outcome) -> Conclusion:
     raise TypeError(f"{type(outcome).__name__} is not an outcome of {type(effect).__name__}")
 
 
-def failed(world: World, condition: str, error: MfuError) -> tuple[Status, Failure | None, tuple[Event, ...]]:
+def failed(
+    world: World, condition: str, error: MfuError, effect: Effect | None = None
+) -> tuple[Status, Failure | None, tuple[Event, ...]]:
     """What an error leaves: waiting leaves nothing, a person's decision is final for the incident, the rest is a
-    condition until the step succeeds."""
+    condition until the step succeeds. A capture after the recovery that is refused for good is done without.
+
+    Args:
+        world: what was known.
+        condition: that the failure makes True.
+        error: what stood in the way.
+        effect: that failed; None: the decision itself.
+    """
     if isinstance(error, Wait):
         return world.status, None, ()
+    if isinstance(effect, EnsureJob) and effect.subject is Subject.RECOVERY and isinstance(error, Stall):
+        without = missing(world, (error.reason, error.message))
+        return without.status, None, without.events
     incident = world.status.incident
     event = Event("Warning", error.reason, error.message)
     if isinstance(error, AskPerson) and incident is not None and condition == "ProposalFailed":
@@ -101,21 +115,31 @@ def _launched(world: World, effect: EnsureJob) -> Conclusion:
     if effect.subject is Subject.BASELINE:
         event = Event("Normal", "ProfilingBaseline", f"Job {name} records the healthy job (attempt {attempt})", name)
         return Conclusion(replace(world.status, healthy_profile=effect.profile), (event,))
+    if effect.subject is Subject.RECOVERY:
+        return _launched_after(world, effect)
     event = Event("Normal", "Profiling", f"Job {name} records the slow job (attempt {attempt})", name)
     return Conclusion(replace(world.status, incident=replace(opened(world), profile=effect.profile)), (event,))
+
+
+def _launched_after(world: World, effect: EnsureJob) -> Conclusion:
+    last = unproven(world.status)
+    assert last is not None and last.proof is not None
+    name = effect.profile.job
+    event = Event("Normal", "CapturingAgain", f"Job {name} records the job after incident {last.id}", name)
+    return Conclusion(with_proof(world.status, replace(last.proof, profile=effect.profile)), (event,))
 
 
 def _suspected(world: World, question: Question, findings: Findings) -> Conclusion:
     incident = replace(opened(world), good_revision=question.good, bad_revision=question.bad)
     ranking, chosen = findings.ranking, findings.ranking.chosen
     if chosen is None and findings.undoing is None:
-        because = _no_suspect(findings, question.exonerated)
+        because = _no_suspect(findings, incident)
         blocked = (because.reason, because.message)
         return Conclusion(
             replace(world.status, incident=replace(incident, blocked=blocked)), (Event("Warning", *blocked),)
         )
     if chosen is None:
-        return _to_propose(world, question, findings, replace(incident, suspect=None), ())
+        return _to_propose(world, question, findings, replace(incident, suspect=None, pin=_pin(findings)), ())
     fact = SuspectFact(
         sha=chosen.commit.sha,
         subject=chosen.commit.subject,
@@ -124,7 +148,7 @@ def _suspected(world: World, question: Question, findings: Findings) -> Conclusi
         because=chosen.because,
         candidates=len(ranking.suspects),
     )
-    found = replace(incident, suspect=fact)
+    found = replace(incident, suspect=fact, pin=None)
     events = (
         ()
         if incident.suspect == fact
@@ -162,17 +186,34 @@ def _to_propose(
         return Conclusion(
             replace(world.status, incident=replace(found, blocked=blocked)), (*events, Event("Warning", *blocked))
         )
+    if any(_is_of(proposal.branch, each.proposal.branch) for each in found.exonerated):
+        because = _no_suspect(findings, found)
+        blocked = (because.reason, because.message)
+        return Conclusion(
+            replace(world.status, incident=replace(found, suspect=None, pin=None, blocked=blocked)),
+            (Event("Warning", *blocked),),
+        )
     asked = world.spec.remediation.mode is RemediationMode.PULL_REQUEST
     source = question.source
     then: Effect = EnsurePullRequest(source, proposal) if asked else PreviewProposal(source, proposal)
     return Conclusion(replace(world.status, incident=found), events, then)
 
 
-def _no_suspect(findings: Findings, exonerated: tuple[str, ...]) -> AskPerson:
+def _pin(findings: Findings) -> PinFact | None:
+    undoing = findings.undoing
+    return PinFact(undoing.pin, undoing.pins) if undoing is not None and undoing.pin else None
+
+
+def _is_of(branch: str, known: str) -> bool:
+    """Whether a known branch is of the same proposal: one that was withdrawn is opened again under a number."""
+    return known == branch or known.startswith(f"{branch}-")
+
+
+def _no_suspect(findings: Findings, incident: Incident) -> AskPerson:
     because = " ".join(filter(None, [findings.ranking.because, findings.declined[1] if findings.declined else ""]))
-    if exonerated:
-        names = ", ".join(sha[:12] for sha in exonerated)
-        because = f"{because} ({names} did not do it: reverted, and the loss remained)"
+    if incident.exonerated:
+        names = ", ".join(each.named for each in incident.exonerated)
+        because = f"{because} ({names} did not do it: undone, and the loss remained)"
     if findings.not_rendered:
         return AskPerson("CannotRender", because)
     if any(suspect.score >= PLAUSIBLE for suspect in findings.ranking.suspects):

@@ -219,13 +219,11 @@ def _recovery_failed(world: World, incident: Incident | None) -> Condition | Non
         )
         return Condition("RecoveryFailed", "True", "NotRolledOut", told)
     told = f"{minutes:.0f} min after the merge the loss remains"
-    if incident.suspect is not None:
-        told += (
-            f"; {incident.suspect.sha[:12]} is exonerated once the pods that run the merge have been slow for "
-            f"{RECOVERY_HORIZONS:.0f} times spec.detection.recover"
-        )
-    elif proposal.url is not None:
-        told += f": what {proposal.url} pins did not do it; take it back if you want the newer one"
+    named = incident.suspect.sha[:12] if incident.suspect is not None else f"what {proposal.url or 'it'} pins"
+    told += (
+        f"; {named} is exonerated once the pods that run the merge have been slow for {RECOVERY_HORIZONS:.0f} times "
+        "spec.detection.recover"
+    )
     return Condition("RecoveryFailed", "True", "NotRecovered", told)
 
 
@@ -233,10 +231,11 @@ def _exonerated(incident: Incident) -> Condition | None:
     if not incident.exonerated:
         return None
     last = incident.exonerated[-1]
-    names = ", ".join(each.suspect.sha[:12] for each in incident.exonerated)
+    names = ", ".join(each.named for each in incident.exonerated)
+    back = "the revert back if you want the change" if last.suspect is not None else "it back if you want the newer one"
     told = (
         f"{last.proposal.url} was merged at {clock(last.proposal.merged_at or last.exonerated_at)} and rolled out, and "
-        f"the loss remains: {names} did not do it; take the revert back if you want the change"
+        f"the loss remains: {names} did not do it; take {back}"
     )
     return Condition("RecoveryFailed", "True", "NotRecovered", told)
 

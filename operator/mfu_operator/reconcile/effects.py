@@ -17,6 +17,7 @@ class Subject(StrEnum):
 
     BASELINE = "baseline"
     INCIDENT = "incident"
+    RECOVERY = "recovery"
 
 
 @dataclass(frozen=True, slots=True)

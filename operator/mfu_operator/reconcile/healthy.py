@@ -9,6 +9,8 @@ from mfu_operator.model.condition import Event
 from mfu_operator.model.incident import ProfileFact
 from mfu_operator.model.verdict import Verdict
 from mfu_operator.reconcile import profile
+from mfu_operator.reconcile.after.capture import capture_again
+from mfu_operator.reconcile.after.proof import awaited, given_up
 from mfu_operator.reconcile.effects import Record, Step, Subject
 from mfu_operator.reconcile.known_good import known_good, newest_start_s, quiet, with_revision
 from mfu_operator.reconcile.opening import dismissed, new_incident, onset_s
@@ -26,8 +28,9 @@ def open_incident(world: World) -> Step | None:
         healthy = profile.overlapping(healthy, "a loss set in while it ran")
     incident = new_incident(world, judgement, onset_s(world, judgement))
     event = Event("Warning", "Regressed", f"incident {incident.id}: {judgement.message}")
+    status = given_up(world.status, ("SlowAgain", f"another loss set in before, incident {incident.id}"))
     return Record(
-        replace(world.status, incidents=world.status.incidents + 1, incident=incident, healthy_profile=healthy),
+        replace(status, incidents=status.incidents + 1, incident=incident, healthy_profile=healthy),
         (event,),
     )
 
@@ -54,6 +57,8 @@ def profile_once(world: World) -> Step | None:
     if world.spec.profiling.mode is ProfilingMode.NEVER or world.status.baseline is None:
         return None
     known = world.status.healthy_profile
+    if not profile.awaits_job(known) and awaited(world.status) is not None:
+        return None
     subject_id = naming.healthy_id(world.identity.name, world.identity.uid)
     if (known is None or known.failure is not None) and profile.settled(world):
         profile.require_way(world)
@@ -111,6 +116,7 @@ CHAIN: Sequence[Callable[[World], Step | None]] = (
     remember_known_good,
     withdraw,
     tell,
+    capture_again,
     profile_once,
 )
 """In the order in which a missing fact is obtained."""

@@ -17,6 +17,7 @@ from mfu_operator.model.incident import Incident, KnownGood, ProfileFact
 from mfu_operator.model.investigation import Question
 from mfu_operator.model.verdict import Verdict
 from mfu_operator.reconcile import profile
+from mfu_operator.reconcile.after.proof import begun
 from mfu_operator.reconcile.effects import Investigate, Record, Step, Subject
 from mfu_operator.reconcile.proposable import not_proposable
 from mfu_operator.reconcile.proposed.answer import hear_answer
@@ -58,6 +59,7 @@ def close_recovered(world: World) -> Step | None:
         return None
     incident = recovered(world, opened(world), judgement)
     assert incident.recovery is not None
+    incident = replace(incident, proof=begun(world, incident))
     status = replace(world.status, incident=None, history=(incident, *world.status.history)[:HISTORY])
     return Record(status, (Event("Normal", "Recovered", _recovery_story(incident)),))
 
@@ -199,10 +201,10 @@ def propose(world: World) -> Step | None:
         )
     hold(world, incident)
     if len(incident.exonerated) >= MOST_EXONERATED:
-        names = ", ".join(each.suspect.sha[:12] for each in incident.exonerated)
+        names = ", ".join(each.named for each in incident.exonerated)
         raise AskPerson(
             "NoSuspect",
-            f"{names} were reverted in turn and the loss remains: no commit of the window did it alone, or none at all",
+            f"{names} were undone in turn and the loss remains: no commit of the window did it alone, or none at all",
         )
     if world.status.known_good is None:
         blocked = (
@@ -226,9 +228,17 @@ def _window(world: World, source: Source, known_good: KnownGood) -> tuple[str, s
         return window(source, known_good, opened(world).onset_at)
     except AskPerson as error:
         run = tuple(image for pod in (world.workload.pods if world.workload else ()) for image in pod.images)
-        if error.reason != "NoRevisionChanged" or known_good.revision is None or not rebuilt(known_good.images, run):
+        if error.reason != "NoRevisionChanged" or known_good.revision is None:
             raise
+        if not rebuilt(known_good.images, run):
+            raise AskPerson(error.reason, error.message + _in_vain(opened(world))) from error
         return known_good.revision, known_good.revision
+
+
+def _in_vain(incident: Incident) -> str:
+    if not incident.exonerated:
+        return ""
+    return f" {', '.join(each.named for each in incident.exonerated)} did not do it: undone, and the loss remained."
 
 
 def _question(world: World, source: Source, known_good: KnownGood, good: str, bad: str) -> Question:
@@ -237,7 +247,7 @@ def _question(world: World, source: Source, known_good: KnownGood, good: str, ba
     pods = world.workload.pods if world.workload is not None else ()
     run = tuple(dict.fromkeys(image for pod in pods for image in pod.images))
     return Question(source, good, bad, world.spec.workload, cause, known_good.images, run,
-                    tuple(each.suspect.sha for each in opened(world).exonerated))  # fmt: skip
+                    tuple(each.id for each in opened(world).exonerated))  # fmt: skip
 
 
 def opened(world: World) -> Incident:

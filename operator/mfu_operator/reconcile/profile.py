@@ -8,7 +8,7 @@ from mfu_operator.errors import Retry, Unreadable
 from mfu_operator.model import facts
 from mfu_operator.model.account import ANALYSIS
 from mfu_operator.model.baseline import BaselineSpec
-from mfu_operator.model.incident import ProfileFact, Status
+from mfu_operator.model.incident import Incident, ProfileFact, Status
 from mfu_operator.model.workload import JobPhase, Pod, ProfilingJob
 from mfu_operator.profiling.job import profiling_job
 from mfu_operator.profiling.live.job import live_job
@@ -101,7 +101,15 @@ def by_their_names(status: Status, identity: Identity) -> Status:
         assert incident.profile is not None
         named = _by_its_name(incident.profile, identity, incident.id)
         status = replace(status, incident=replace(incident, profile=named))
-    return status
+    return replace(status, history=tuple(_proved_by_its_name(each, identity) for each in status.history))
+
+
+def _proved_by_its_name(incident: Incident, identity: Identity) -> Incident:
+    proof = incident.proof
+    if proof is None or proof.profile is None or not proof.is_missing:
+        return incident
+    named = _by_its_name(proof.profile, identity, naming.recovery_id(incident.id))
+    return replace(incident, proof=replace(proof, profile=named))
 
 
 def _by_its_name(profile: ProfileFact, identity: Identity, subject_id: str) -> ProfileFact:

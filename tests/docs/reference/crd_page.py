@@ -39,12 +39,12 @@ def made() -> str:
     api = f"{names['group']}/{names['versions'][0]['name']} {names['names']['kind']}"
     head = HEAD.format(api=api, short=names["names"]["shortNames"][0])
     written: dict[int, str] = {}
-    return head + "".join(part for half in ("spec", "status") for part in _half(half, written))
+    halves = schema()["properties"]  # held here: what `written` tells apart by its id must not be let go
+    return head + "".join(part for half in ("spec", "status") for part in _half(half, halves[half], written))
 
 
-def _half(half: str, written: dict[int, str]) -> Iterator[str]:
+def _half(half: str, node: Schema, written: dict[int, str]) -> Iterator[str]:
     """The section of spec or status itself with its plain fields, then one section for each of its objects."""
-    node = schema()["properties"][half]
     parts = {name: child for name, child in node["properties"].items() if _inner(child) is not None}
     plain = {name: child for name, child in node["properties"].items() if name not in parts}
     yield _section(half, node, list(_fields({**node, "properties": plain}, "", half, written)))

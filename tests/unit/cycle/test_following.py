@@ -217,7 +217,7 @@ def test_a_merge_that_did_not_help_exonerates_the_commit_on_the_request_and_asks
     proposed.tick(2400)
     proposed.ticks(2)
     (exonerated,) = proposed.incident.exonerated
-    assert exonerated.suspect.subject == "Save memory"
+    assert exonerated.suspect is not None and exonerated.suspect.subject == "Save memory"
     assert "did not cause that" in proposed.forge.notes[1]
     assert f"git revert -m 1 {'f' * 40}" in proposed.forge.notes[1]
     assert proposed.holding("RecoveryFailed").reason == "NotRecovered"

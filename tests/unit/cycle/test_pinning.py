@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from mfu_operator.model.commit import Ranking
-from mfu_operator.model.incident import Incident
+from mfu_operator.model.incident import Incident, PinFact
 from mfu_operator.model.investigation import Findings, Question, Undoing
 from mfu_operator.model.proposal import Edit, ProposalKind, PullRequestState
 from mfu_operator.model.verdict import Verdict
@@ -14,26 +14,35 @@ from tests.support.repository_double import RepositoryDouble
 
 OLD, NEW = worlds.IMAGE, worlds.IMAGE.replace("a" * 64, "b" * 64)
 PINNED = Edit("apps/gpt/job.yaml", "image: registry.example/gpt:v1\n", f"image: {OLD}\n")
+PIN = f"outside-{'c' * 40}"
 SAID = f"registry.example/gpt:v1 ran as {OLD[-71:]} while it was fast, and as {NEW[-71:]} since"
 
 
 class Rebuilt(RepositoryDouble):
     """What the Git process finds where only an image was rebuilt."""
 
+    stubborn = False
+
     def investigate(self, question: Question, credentials: Credentials | None) -> Findings:
         self.asked = question
+        if question.exonerated and not self.stubborn:
+            return super().investigate(question, credentials)
         ranking = Ranking((), None, "No commit is blamed: image registry.example/gpt:v1 was rebuilt.")
-        return Findings(ranking, Undoing(ProposalKind.PIN_DIGEST, self.line[-1].sha, (PINNED,), pins=(SAID,)))
+        return Findings(ranking, Undoing(ProposalKind.PIN_DIGEST, self.line[-1].sha, (PINNED,), pins=(SAID,), pin=PIN))
 
 
-def slow_by(image: str) -> tuple[Stage, Rebuilt]:
-    """A healthy run is replaced by one of the same revision that runs `image`, and is slow from then on."""
+def slow_by(image: str, *commits: str) -> tuple[Stage, Rebuilt]:
+    """A healthy run is replaced by one that runs `image`, after commits that change its file, and is slow from then
+    on."""
     stage, repository = Stage(), Rebuilt()
     repository.__dict__.update(stage.repository.__dict__)
     stage.adapters = replace(stage.adapters, repository=repository)
     stage.forge.branches = repository.branches
     stage.settle()
     stage.now_s += 600
+    for text in commits:
+        repository.commit({"apps/gpt/train.yaml": text}, "Save memory")
+        stage.deploy()
     place = ("Job", "team-a", "gpt-small")
     before = stage.cluster.workloads[place]
     stage.cluster.workloads[place] = replace(before, pods=(worlds.pod(stage.now_s + 5, images=(image,)),))
@@ -81,6 +90,44 @@ def test_a_pin_that_is_closed_is_a_no_for_this_incident() -> None:
     assert blocked(stage.incident) == "PullRequestClosed"
     assert stage.sweep.says is not None and stage.sweep.says.verdict is Verdict.REGRESSED
     assert len(stage.forge.pulls) == 1
+
+
+def merged_in_vain(*commits: str, found_again: bool = False) -> tuple[Stage, Rebuilt]:
+    """The pin is merged and rolled out, and the loss remains for more than three times a recovery."""
+    stage, repository = slow_by(NEW, *commits)
+    repository.stubborn = found_again
+    stage.forge.merge(1, at_s=stage.now_s)
+    repository.commit({"apps/gpt/job.yaml": f"image: {OLD}\n"}, "Pin the last good image")
+    stage.tick()
+    stage.now_s += 400
+    stage.deploy()
+    stage.tick(2400)
+    stage.ticks(4)
+    return stage, repository
+
+
+def test_a_pin_that_did_not_help_is_told_on_its_request_and_not_proposed_again() -> None:
+    stage, _ = merged_in_vain()
+    (cleared,) = stage.incident.exonerated
+    assert cleared.pin == PinFact(PIN, (SAID,))
+    assert "so what it pins did not cause that" in stage.forge.notes[1]
+    assert (len(stage.forge.pulls), blocked(stage.incident)) == (1, "NoRevisionChanged")
+    assert "/pulls/1 pins did not do it" in stage.holding("ProposalFailed").message
+    assert "take it back if you want the newer one" in stage.holding("RecoveryFailed").message
+
+
+def test_after_a_pin_that_did_not_help_the_commit_that_it_hid_is_considered() -> None:
+    stage, repository = merged_in_vain("num_workers: 0\n")
+    assert repository.asked.exonerated == (PIN,)
+    assert [pull.number for pull in stage.forge.pulls] == [1, 2]
+    assert stage.incident.suspect is not None and stage.incident.suspect.subject == "Save memory"
+    assert stage.incident.pin is None
+
+
+def test_a_pin_that_is_found_again_although_it_did_not_help_is_not_proposed_again() -> None:
+    stage, _ = merged_in_vain("num_workers: 0\n", found_again=True)
+    assert (len(stage.forge.pulls), blocked(stage.incident)) == (1, "NoSuspect")
+    assert (stage.incident.suspect, stage.incident.pin) == (None, None)
 
 
 def blocked(incident: Incident) -> str | None:

@@ -12,7 +12,9 @@ from mfu_operator.model.incident import (
     Approval,
     Exoneration,
     Incident,
+    PinFact,
     ProfileFact,
+    Proof,
     ProposalFact,
     Recovery,
     SuspectFact,
@@ -130,6 +132,41 @@ def test_a_commit_that_did_not_do_it_is_told() -> None:
     assert section(told(exonerated=(odd,)), "Not responsible after all") == text.format("`javascript:x`")
     none = replace(cleared, proposal=PROPOSAL)
     assert section(told(exonerated=(none,)), "Not responsible after all") == text.format("`(empty)`")
+
+
+def test_what_came_with_no_commit_is_told_as_held_responsible_and_as_not_responsible_after_all() -> None:
+    pin = PinFact("outside-1", ("chart <gpt> was 1.0.0",))
+    assert section(told(pin=pin), "Held responsible") == "what came with no commit.\n\n- chart &lt;gpt\\> was 1.0.0"
+    cleared = Exoneration(None, replace(PROPOSAL, url="https://git.example/pull/7"), 90.0, pin)
+    assert section(told(exonerated=(cleared,)), "Not responsible after all") == (
+        "Revert it (https://git.example/pull/7) was merged and rolled out, and the loss remained "
+        "(1970-01-01 00:01:30 UTC)."
+    )
+
+
+PROVEN = Proof("idleInput", 0.2e6, 64.04e6, 0.31e6, gone=True)
+
+
+@pytest.mark.parametrize(
+    ("proof", "expected"),
+    [
+        (PROVEN, "| idle: waiting for input | 0.2 | 64.0 | 0.3 |\n\nThe gap is gone."),
+        (
+            replace(PROVEN, after_ns=12.2e6, gone=False),
+            "| idle: waiting for input | 0.2 | 64.0 | 12.2 |\n\n12.0 ms of the 63.8 ms that it had grown by remain.",
+        ),
+        (replace(PROVEN, part="<x>"), "| `<x>` | 0.2 | 64.0 | 0.3 |\n\nThe gap is gone."),
+        (replace(PROVEN, after_ns=None, gone=None), "It is to be captured again within a day of the recovery."),
+        (Proof(missing=("JobEvicted", "low on <b>")), "It was not captured again: JobEvicted: low on &lt;b\\>."),
+    ],
+)
+def test_the_step_after_the_recovery_is_told(proof: Proof, expected: str) -> None:
+    assert section(told(recovery=RECOVERY, proof=proof), "The step after the recovery").endswith(expected)
+
+
+def test_nothing_is_said_of_a_step_that_nothing_is_known_of() -> None:
+    for proof in (None, Proof()):
+        assert "The step after the recovery" not in told(recovery=RECOVERY, proof=proof)
 
 
 CLOSED = replace(PROPOSAL, state=PullRequestState.CLOSED)

@@ -9,7 +9,16 @@ from mfu_operator.errors import AskPerson, Stall, Wait
 from mfu_operator.model.baseline import RemediationMode
 from mfu_operator.model.commit import Ranking, Suspect
 from mfu_operator.model.condition import Event
-from mfu_operator.model.incident import Incident, ProfileFact, ProposalFact, Refusal, Status, SuspectFact
+from mfu_operator.model.incident import (
+    Exoneration,
+    Incident,
+    PinFact,
+    ProfileFact,
+    ProposalFact,
+    Refusal,
+    Status,
+    SuspectFact,
+)
 from mfu_operator.model.investigation import Findings, Undoing
 from mfu_operator.model.proposal import Edit, Proposal, ProposalKind, PullRequestState
 from mfu_operator.reconcile.conclude import Conclusion, Failure, conclude, failed
@@ -194,9 +203,11 @@ def test_why_nobody_is_suspected_is_told_once_and_final(findings: Findings, bloc
 
 
 def test_those_that_were_undone_in_vain_are_named_where_nobody_is_left() -> None:
-    question = replace(worlds.QUESTION, exonerated=("4" * 40, "5" * 40))
-    concluded = conclude(world(ailing(explained())), Investigate(question), Investigated(NOBODY))
-    told = "Nobody stands out. (444444444444, 555555555555 did not do it: reverted, and the loss remained)"
+    commit = Exoneration(replace(worlds.SUSPECT, sha="4" * 40), worlds.MERGED, worlds.NOW_S)
+    pin = Exoneration(None, worlds.MERGED, worlds.NOW_S, PinFact("outside-1"))
+    concluded = asked(ailing(explained(exonerated=(commit, pin))), NOBODY)
+    names = f"444444444444, what {worlds.MERGED.url} pins"
+    told = f"Nobody stands out. ({names} did not do it: undone, and the loss remained)"
     assert of(concluded).blocked == ("NoSuspect", told)
 
 

@@ -190,21 +190,22 @@ URL = worlds.MERGED.url
 
 def test_a_loss_that_remains_after_the_merge_says_what_follows() -> None:
     exonerates = "222222222222 is exonerated once the pods that run the merge have been slow for 3 times spec.detection"
-    pins = f"50 min after the merge the loss remains: what {URL} pins did not do it; take it back if you want the newer"
     rolls_out = (
         "50 min after the merge no pod runs it, or not all of them: sync the application, and see that it replaces "
         "the job"
     )
     found = told(late(source=ROLLED_OUT, suspect=worlds.SUSPECT))["RecoveryFailed"]
     assert found == ("True", "NotRecovered", f"50 min after the merge the loss remains; {exonerates}.recover")
-    assert told(late(source=ROLLED_OUT))["RecoveryFailed"] == ("True", "NotRecovered", f"{pins} one")
+    pinned = exonerates.replace("222222222222", f"what {URL} pins")
+    found = told(late(source=ROLLED_OUT))["RecoveryFailed"]
+    assert found == ("True", "NotRecovered", f"50 min after the merge the loss remains; {pinned}.recover")
     assert told(late(source=worlds.source()))["RecoveryFailed"] == ("True", "NotRolledOut", rolls_out)
 
 
 def test_where_nobody_can_see_what_runs_nothing_is_said_of_the_roll_out() -> None:
     nameless = replace(worlds.MERGED, url=None)
     found = told(late(proposal=nameless))["RecoveryFailed"]
-    assert found == ("True", "NotRecovered", "50 min after the merge the loss remains")
+    assert found[2].startswith("50 min after the merge the loss remains; what it pins is exonerated once the pods")
 
 
 def exonerated(*shas: str, **proposal: Any) -> tuple[Exoneration, ...]:
@@ -224,6 +225,10 @@ def test_those_that_did_not_do_it_are_named_until_the_next_merge_should_have_hel
     assert words("RecoveryFailed", world(ailing(asked))) == expected
     just_merged = replace(of, proposal=worlds.MERGED)
     assert words("RecoveryFailed", world(ailing(just_merged))) == expected
+    pinned = replace(of, exonerated=(replace(of.exonerated[0], suspect=None),))
+    assert words("RecoveryFailed", world(ailing(pinned))).endswith(
+        "pins did not do it; take it back if you want the newer one"
+    )
     of = replace(of, exonerated=exonerated("4", merged_at=None))
     assert "was merged at 2026-09-21 14:14 UTC" in words("RecoveryFailed", world(ailing(of)))
 

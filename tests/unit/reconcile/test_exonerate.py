@@ -7,7 +7,7 @@ import pytest
 
 from mfu_operator.model.commit import Deployed
 from mfu_operator.model.condition import Event
-from mfu_operator.model.incident import Exoneration, Incident, ProposalFact
+from mfu_operator.model.incident import Exoneration, Incident, PinFact, ProposalFact
 from mfu_operator.model.proposal import PullRequestState
 from mfu_operator.model.verdict import Verdict
 from mfu_operator.reconcile.effects import Record
@@ -48,9 +48,31 @@ def test_the_commit_is_exonerated_and_the_next_one_is_looked_for() -> None:
     assert step.events == (Event("Warning", "Exonerated", told),)
 
 
+PINNED = replace(BLAMED, suspect=None, pin=PinFact("outside-1", ("chart gpt was 1.0.0, and is 1.1.0 since",)))
+
+
+def test_a_pin_that_did_not_help_is_exonerated_and_the_next_suspect_is_looked_for() -> None:
+    step = exonerate(late(PINNED))
+    assert isinstance(step, Record)
+    cleared = Exoneration(None, replace(MERGED, diff=None), MERGED_S + 7200, PINNED.pin)
+    assert step.status.incident == replace(PINNED, pin=None, proposal=None, exonerated=(cleared,))
+    assert (cleared.id, cleared.named) == ("outside-1", f"what {MERGED.url} pins")
+    told = (
+        f"{MERGED.url} was merged and rolled out, and the loss remains: what it pins did not do it; take it back if "
+        "you want the newer one, and the next suspect is considered"
+    )
+    assert step.events == (Event("Warning", "Exonerated", told),)
+
+
+def test_a_pin_of_an_earlier_release_is_told_apart_by_its_branch() -> None:
+    step = exonerate(late(replace(PINNED, pin=None)))
+    assert isinstance(step, Record) and step.status.incident is not None
+    (cleared,) = step.status.incident.exonerated
+    assert (cleared.suspect, cleared.pin, cleared.id) == (None, None, MERGED.branch)
+
+
 NOT_YET: list[tuple[str, World]] = [
     ("no incident", world(source=SYNCED, workload=RUN, judgement=LASTED)),
-    ("nobody suspected", late(replace(BLAMED, suspect=None))),
     ("nothing proposed", late(replace(BLAMED, proposal=None))),
     ("nothing judged", late(judgement=None)),
     ("not rolled out", late(workload=workload(SYNCED_S - 1000))),

@@ -367,7 +367,7 @@ def test_three_that_were_undone_in_vain_are_enough() -> None:
     assert isinstance(steps.propose(slow(explained(exonerated=undone[:2]))), Investigate)
     error = raised(slow(explained(exonerated=undone)))
     assert isinstance(error, AskPerson) and error.reason == "NoSuspect"
-    assert error.message.startswith("444444444444, 555555555555, 666666666666 were reverted in turn and the loss")
+    assert error.message.startswith("444444444444, 555555555555, 666666666666 were undone in turn and the loss")
 
 
 def test_a_hold_comes_before_what_a_person_has_to_find() -> None:

@@ -50,9 +50,11 @@ def _facts(incident: Incident) -> Iterator[Fact]:
     if incident.confirmed_at is not None:
         yield "Confirmed", "the loss lasted, so that a pull request may be opened", incident.confirmed_at, "Confirmed"
     for each in incident.exonerated:
-        yield from _suspect(each.suspect)
+        if each.suspect is not None:
+            yield from _suspect(each.suspect)
         yield from _proposal(each.proposal)
-        told = f"the revert of {each.suspect.sha[:12]} was rolled out, and the loss remained"
+        undone = f"the revert of {each.suspect.sha[:12]}" if each.suspect is not None else each.named
+        told = f"{undone} was rolled out, and the loss remained"
         yield "Exonerated", told, each.exonerated_at, "Exonerated"
     if incident.suspect is not None:
         yield from _suspect(incident.suspect)

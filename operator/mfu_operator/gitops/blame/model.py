@@ -55,6 +55,7 @@ class Window:
         outside: what of the application is another one at bad and no commit ("chart x 1.2.0 → 1.3.0").
         moved: images that were rebuilt under their tag.
         passing: whether a side could not be rendered for what passes.
+        cleared: places of `changed`, and images, that were set back and brought nothing back.
         alike: image references by which the same digest ran at good and at bad, although they differ.
     """
 
@@ -69,6 +70,7 @@ class Window:
     moved: tuple[Moved, ...] = ()
     alike: frozenset[tuple[str, str]] = frozenset()
     passing: bool = False
+    cleared: frozenset[tuple[str, str]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mfu_operator.gitops.blame import scores
+from mfu_operator.gitops.blame.cleared import in_vain, still_moved, without_cleared
 from mfu_operator.gitops.blame.model import Blame, Judged, Step, Verdict, Window
 from mfu_operator.gitops.blame.scores import MARGIN, PLAUSIBLE
 from mfu_operator.gitops.fingerprints import of_evaluation, table
@@ -40,17 +41,18 @@ def judge(window: Window, workload: str, cause: str | None, exonerated: Collecti
         window: what was rendered and compared.
         workload: as it is told, `Kind/name`.
         cause: the diagnosed cause or bottleneck; None: no diagnosis.
-        exonerated: commits whose undoing brought nothing back.
+        exonerated: commits and pins whose undoing brought nothing back.
     """
     standing = _standing(window)
     judged = tuple(
         _cleared(step) if step.commit.sha in exonerated else _judged(step, window, cause, standing)
         for step in window.steps
     )
+    window = without_cleared(window, [each for _, each in _unchanged(window, cause, standing)], exonerated)
     chosen, because = _conclude(judged, window, workload, cause, standing)
     outside = () if chosen else tuple(each for _, each in _unchanged(window, cause, standing))
     alone = not outside and all(each.score < PLAUSIBLE for each in judged)
-    rebuilt = window.moved if alone and window.good and not window.why_not and _moved(window, cause) else ()
+    rebuilt = still_moved(window) if alone and window.good and not window.why_not and _moved(window, cause) else ()
     return Blame(judged, chosen, " ".join([because, *_caveats(window)]), outside, rebuilt)
 
 
@@ -265,7 +267,8 @@ def _moved(window: Window, cause: str | None) -> str:
     if cause is not None and not any(entry.image for entry in entries if cause in (entry.cause, entry.bottleneck)):
         return ""
     return ", ".join(
-        f"image {each.reference} ran as {each.good[:19]} at good and as {each.bad[:19]} at bad" for each in window.moved
+        f"image {each.reference} ran as {each.good[:19]} at good and as {each.bad[:19]} at bad"
+        for each in still_moved(window)
     )
 
 
@@ -279,7 +282,7 @@ def _nothing_changed(judged: Sequence[Judged], workload: str, window: Window) ->
             "there any more at bad, or could not be compared. No commit is blamed."
         )
     seen = ", as far as it was compared" if window.not_compared else ""
-    images = ", ".join(each.reference for each in window.moved)
+    images = ", ".join(each.reference for each in still_moved(window))
     beside = f" Image {images} was rebuilt under its tag, which does not bring that cause about." if images else ""
     return f"{_none(judged)} what {workload} gets{seen}: it is the same at good and at bad.{beside}"
 
@@ -336,7 +339,9 @@ def _unchanged(
     return [
         (found, each)
         for each in window.changed
-        if not standing[each.place] and (found := _scored(each, cause)[0]) >= PLAUSIBLE
+        if not standing[each.place]
+        and each.place not in window.cleared
+        and (found := _scored(each, cause)[0]) >= PLAUSIBLE
     ]
 
 
@@ -349,6 +354,8 @@ def _caveats(window: Window) -> Iterator[str]:
         yield f"Left out, because two renderings of one revision differ in them: {_listed(window.left_out)}."
     if window.not_compared:
         yield f"Not compared: {_listed(window.not_compared)}."
+    if window.cleared:
+        yield f"Set back before, which brought nothing back: {_listed(tuple(in_vain(window)))}."
 
 
 def _listed(texts: Sequence[str]) -> str:

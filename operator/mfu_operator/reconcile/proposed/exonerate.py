@@ -1,4 +1,4 @@
-"""A revert that was merged and rolled out, and did not help: the commit did not do it."""
+"""A proposal that was merged and rolled out, and did not help: the commit, or what it pins, did not do it."""
 
 from dataclasses import replace
 
@@ -23,9 +23,9 @@ MOST_EXONERATED = 3
 
 
 def exonerate(world: World) -> Step | None:
-    """Note that the commit did not do it; the next suspect is considered then."""
+    """Note that the commit, or what was pinned, did not do it; the next suspect is considered then."""
     incident, judgement = world.status.incident, world.judgement
-    if incident is None or incident.suspect is None or incident.proposal is None or judgement is None:
+    if incident is None or incident.proposal is None or judgement is None:
         return None
     started_s = rolled_out_s(world, incident.proposal)
     if started_s is None or judgement.verdict is not Verdict.REGRESSED or judgement.recover_evidence_s > 0:
@@ -33,16 +33,12 @@ def exonerate(world: World) -> Step | None:
     if judgement.last_usable_s is None or judgement.last_usable_s < started_s + _horizon_s(world.spec.detection):
         return None
     suspect, proposal = incident.suspect, incident.proposal
-    after = replace(
-        incident,
-        exonerated=(*incident.exonerated, Exoneration(suspect, replace(proposal, diff=None), world.now_s)),
-        suspect=None,
-        proposal=None,
-    )
-    told = (
-        f"{proposal.url} was merged and rolled out, and the loss remains: commit {suspect.sha[:12]} did not do it; "
-        "take its revert back if you want the change, and the next suspect is considered"
-    )
+    cleared = Exoneration(suspect, replace(proposal, diff=None), world.now_s, incident.pin)
+    after = replace(incident, exonerated=(*incident.exonerated, cleared), suspect=None, pin=None, proposal=None)
+    did = "what it pins did not do it; take it back if you want the newer one"
+    if suspect is not None:
+        did = f"commit {suspect.sha[:12]} did not do it; take its revert back if you want the change"
+    told = f"{proposal.url} was merged and rolled out, and the loss remains: {did}, and the next suspect is considered"
     return Record(replace(world.status, incident=after), (Event("Warning", "Exonerated", told),))
 
 

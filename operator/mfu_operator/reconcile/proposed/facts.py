@@ -60,7 +60,7 @@ def _of(incident: Incident, baseline: str) -> Iterator[Sharer]:
         yield found
     for each in incident.exonerated:
         if each.proposal.url is not None:
-            made = sharer(each.proposal, each.suspect.sha)
+            made = sharer(each.proposal, each.suspect.sha if each.suspect is not None else "")
             yield replace(made, stage=Stage.EXONERATED, staged_at=each.exonerated_at)
 
 

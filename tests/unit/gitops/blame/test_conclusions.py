@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from mfu_operator.gitops.blame.cleared import pin_id
 from mfu_operator.gitops.blame.model import Blame, Moved, Step, Window
 from mfu_operator.gitops.blame.verdicts import judge
 from mfu_operator.gitops.rendered.difference import Difference
@@ -297,3 +298,35 @@ def test_what_was_left_out_or_not_compared_is_told_at_the_end(count: int, listed
     left_out = blame(replace(window(step("a", FULL)), left_out=names)).because
     assert left_out.endswith(f". Left out, because two renderings of one revision differ in them: {listed}.")
     assert blame(replace(window(step("a", FULL)), not_compared=names)).because.endswith(f". Not compared: {listed}.")
+
+
+def test_what_was_set_back_in_vain_is_responsible_for_nothing() -> None:
+    seen = window(step("a", ASIDE), besides=(FULL,))
+    hidden = blame(seen)
+    assert (hidden.chosen, hidden.outside) == (None, (FULL,))
+    cleared = judge(seen, "Job/gpt", WORKERS, (pin_id(hidden.outside, ()),))
+    assert cleared.chosen is cleared.suspects[0]
+    assert cleared.because.endswith(f"Set back before, which brought nothing back: {FULL}.")
+    nothing = judge(window(step("a"), besides=(FULL,)), "Job/gpt", WORKERS, (pin_id((FULL,), ()),))
+    assert (nothing.chosen, nothing.outside) == (None, ())
+
+
+def test_a_rebuilt_image_that_was_set_back_in_vain_is_not_pinned_again() -> None:
+    seen = replace(window(step("a")), moved=(MOVED,))
+    first = blame(seen, "PrecisionLost")
+    assert first.rebuilt == (MOVED,)
+    again = judge(seen, "Job/gpt", "PrecisionLost", (pin_id((), first.rebuilt),))
+    assert (again.chosen, again.rebuilt) == (None, ())
+    assert MOVED_TOLD not in again.because
+    assert again.because.endswith("Set back before, which brought nothing back: image gpt:latest.")
+
+
+def test_a_pin_of_other_things_clears_nothing() -> None:
+    seen = window(step("a"), besides=(FULL, OTHER))
+    assert judge(seen, "Job/gpt", WORKERS, (pin_id((OTHER,), ()),)).outside == blame(seen).outside != ()
+
+
+def test_a_pin_has_the_same_id_whatever_the_values_and_in_any_order() -> None:
+    assert pin_id((FULL, OTHER), ()) == pin_id((OTHER, replace(FULL, before="7")), ())
+    assert pin_id((FULL,), ()) != pin_id((OTHER,), ()) != pin_id((), (MOVED,))
+    assert len(pin_id((FULL,), ())) == len("outside-") + 40
