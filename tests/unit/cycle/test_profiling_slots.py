@@ -1,6 +1,10 @@
 """Whom our own profiling Jobs disturb, and when."""
 
+from dataclasses import replace
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mfu_operator.cycle.profiling.slots import (
     ASK_AGAIN_S,
@@ -99,3 +103,34 @@ def test_a_job_that_was_launched_and_never_seen_holds_its_place_for_half_a_minut
     with pytest.raises(Wait):
         slots.admit("team-0/next", 9.9 + ASK_AGAIN_S)
     slots.admit("team-0/next", 10.0 + ASK_AGAIN_S)
+
+
+NOTES = st.tuples(
+    st.sampled_from("abc"),
+    st.builds(
+        ProfilingSlot,
+        owner=st.sampled_from(["gpt", "bert"]),
+        node=st.sampled_from([None, "node-1", "node-2"]),
+        from_s=st.sampled_from([0.0, 5.0]),
+        to_s=st.sampled_from([5.0, 600.0, KEPT_S]),
+    ),
+    st.sampled_from([0.0, 10.0, KEPT_S, KEPT_S + 10, KEPT_S + 700]),
+)
+
+
+@given(st.lists(NOTES, max_size=12))
+def test_a_baseline_is_disturbed_by_every_job_of_the_last_week_that_was_on_its_nodes_or_is_its_own(
+    notes: list[tuple[str, ProfilingSlot, float]],
+) -> None:
+    slots, known = ProfilingSlots(), dict[str, ProfilingSlot]()
+    for job, stay, now_s in notes:
+        slots.note(job, stay, now_s)
+        node = stay.node or (known[job].node if job in known else None)
+        known = {**known, job: replace(stay, node=node)}
+        known = {name: each for name, each in known.items() if each.to_s >= now_s - KEPT_S}
+        expected = [
+            (x.from_s, x.to_s) for x in known.values() if x.node == "node-1" or (x.owner, x.node) == ("gpt", None)
+        ]
+        assert slots.spans("gpt", ["node-1", "node-1"]) == tuple(sorted(expected))
+        assert [slots.knows(each) for each in "abc"] == [each in known for each in "abc"]
+    assert len(slots._ends) <= len(notes)

@@ -4,9 +4,10 @@ Readings taken meanwhile say nothing about a run, be it the one that is profiled
 is in memory here comes from the Jobs as they are seen and, after a restart, from the statuses of the baselines.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from heapq import heappop, heappush
 from threading import Lock
 
 from mfu_operator.cycle.fair_share import Share
@@ -40,12 +41,22 @@ class ProfilingSlot:
     from_s: float
     to_s: float
 
+    @property
+    def disturbs(self) -> tuple[str, str]:
+        """Whom: all on a node, or a baseline."""
+        return ("baseline", self.owner) if self.node is None else ("node", self.node)
+
 
 class ProfilingSlots:
-    """The stays of the whole operator's Jobs. Ticks of several baselines ask at the same time."""
+    """The stays of the whole operator's Jobs. Ticks of several baselines ask at the same time.
+
+    Every sweep asks for the spans of every baseline: what that costs depends on the Jobs of its nodes, not on all.
+    """
 
     def __init__(self) -> None:
         self._stays: dict[str, ProfilingSlot] = {}
+        self._of: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+        self._ends: list[tuple[float, str]] = []
         self._launched: dict[str, float] = {}
         self._lock = Lock()
 
@@ -56,10 +67,28 @@ class ProfilingSlots:
         """
         with self._lock:
             known = self._stays.get(job)
-            self._stays[job] = replace(stay, node=known.node) if known is not None and stay.node is None else stay
-            old = [name for name, each in self._stays.items() if each.to_s < now_s - KEPT_S]
-            for name in old:
-                del self._stays[name]
+            found = replace(stay, node=known.node) if known is not None and stay.node is None else stay
+            if found != known:
+                self._remove(job)
+                self._stays[job] = found
+                self._of[found.disturbs].add(job)
+                if known is None or found.to_s != known.to_s:
+                    heappush(self._ends, (found.to_s, job))
+            self._forget(now_s - KEPT_S)
+
+    def _remove(self, job: str) -> None:
+        stay = self._stays.pop(job, None)
+        if stay is not None:
+            self._of[stay.disturbs].discard(job)
+            if not self._of[stay.disturbs]:
+                del self._of[stay.disturbs]
+
+    def _forget(self, before_s: float) -> None:
+        """Forget what ended before. A Job has an entry for each end that was known of it: its last one counts."""
+        while self._ends and self._ends[0][0] < before_s:
+            to_s, job = heappop(self._ends)
+            if job in self._stays and self._stays[job].to_s == to_s:
+                self._remove(job)
 
     def admit(self, job: str, now_s: float) -> None:
         """Count a Job (namespace/name) that is about to be launched, unless enough are under way for one that may wait.
@@ -92,10 +121,7 @@ class ProfilingSlots:
 
     def spans(self, owner: str, nodes: Collection[str]) -> tuple[TimeSpan, ...]:
         """When a Job was on one of a baseline's nodes, oldest first."""
+        places = [("baseline", owner), *(("node", each) for each in set(nodes))]
         with self._lock:
-            found = [
-                (each.from_s, each.to_s)
-                for each in self._stays.values()
-                if each.node in nodes or (each.node is None and each.owner == owner)
-            ]
-        return tuple(sorted(found))
+            stays = [self._stays[job] for place in places for job in self._of.get(place, ())]
+        return tuple(sorted((each.from_s, each.to_s) for each in stays))
