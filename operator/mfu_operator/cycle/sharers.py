@@ -36,6 +36,7 @@ class Sharers:
                 self._known[baseline] = (found, steady_s)
             else:
                 self._known.pop(baseline, None)
+                self._known = {each: known for each, known in self._known.items() if steady_s < known[1] + FRESH_S}
 
     def others(self, baseline: str, steady_s: float) -> tuple[Sharer, ...] | None:
         """The parts of every other baseline; None while they are not known."""

@@ -39,6 +39,14 @@ def test_one_that_was_not_heard_of_for_long_is_gone() -> None:
     assert sharers.others("a/two", 100.0 + FRESH_S) == ()
 
 
+def test_one_that_was_deleted_is_forgotten() -> None:
+    sharers = Sharers()
+    sharers.note("a/deleted", ASKED, 100.0)
+    sharers.note("a/one", ASKED, 200.0)
+    sharers.note("a/three", SETTLED, 100.0 + FRESH_S)
+    assert sharers._known.keys() == {"a/one"}
+
+
 def test_after_a_start_nobody_is_known_until_every_status_was_read() -> None:
     sharers = Sharers()
     assert sharers.others("a/two", -1e9) == ()
