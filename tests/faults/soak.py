@@ -53,6 +53,9 @@ MOST_DEPLOYED = 10
 RULE = {"sustain": "3m", "confirm": "6m", "recover": "3m", "warmup": "1m"}
 WELL, SLOW = 0.46, 0.38
 LOOKS_PER_REAL_ONE = 200
+OBJECTS_OF_A_COMMIT = 3
+"""The commit, what it changed, and the tuple around that: the doubles of repository and forge forget nothing, as the
+real ones, and what they hold is not the operator's."""
 OF_INCIDENTS = tuple(
     f"mfu_operator_incident_{each}" for each in ("info", "drop_ratio", "gpu_hours_lost", "gpu_hours_per_hour")
 )
@@ -220,7 +223,7 @@ class Soak:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
         return Held(
             round(pages * os.sysconf("SC_PAGE_SIZE") / 2**20, 1),
-            len(gc.get_objects()),
+            len(gc.get_objects()) - OBJECTS_OF_A_COMMIT * len(self.repository.line) - len(self.stage.forge.pulls),
             threading.active_count(),
             len(list(Path("/proc/self/fd").iterdir())),
             len(list(Path(tempfile.gettempdir()).iterdir())),
@@ -257,6 +260,9 @@ def run(folder: Path, settled_days: float = SETTLED_DAYS, days: float = DAYS) ->
             soak.churn()
         if nth == settled:
             before = soak.held()
+        if nth % int(DAY_S / STEP_S) == 0:
+            day = nth * STEP_S / DAY_S
+            print(f"  day {day:.0f}: {soak.incidents} incidents, {soak.held().objects} objects", flush=True)  # noqa: T201
     return soak, before, soak.held()
 
 
