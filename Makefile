@@ -140,7 +140,7 @@ detection-figures: $(INSTALLED) .venv-otava/.installed ## The detection rule's f
 	@touch $@
 
 .PHONY: release advisories vulnerabilities images
-release: $(INSTALLED) .venv-release/.installed ## Wheel, sdist, chart, bill of materials, provenance and checksums into dist/ (COSIGN_KEY signs them)
+release: $(INSTALLED) .venv-release/.installed ## All that a release consists of but the images, into dist/ (for REGISTRY and RELEASE_URL; COSIGN_KEY signs)
 	@$(BIN)/python -m tests.supply.release .venv-release/bin
 
 advisories: $(INSTALLED) ## Write the known weaknesses of packages anew, FROM a clone of the PyPA's advisory database
@@ -149,9 +149,11 @@ advisories: $(INSTALLED) ## Write the known weaknesses of packages anew, FROM a 
 vulnerabilities: $(INSTALLED) ## Known weaknesses of the Go programs in the image, by govulncheck and Go's database or a copy (DB=file:///...)
 	@$(BIN)/python -m tests.supply.go_audit $(DB)
 
-images: renderers ## Build both images on a BASE that is given by its digest (debian@sha256:...)
+PLATFORM ?= linux/amd64
+images: $(INSTALLED) ## Build both images on a BASE that is given by its digest (debian@sha256:...), for PLATFORM (linux/amd64, linux/arm64)
 	@case "$(BASE)" in *@sha256:*) ;; *) echo "BASE=debian@sha256:... : an image that people install stands on a base that nobody can move"; exit 1;; esac
-	@for target in operator profiler; do docker build -f operator/Dockerfile --build-arg BASE=$(BASE) --target $$target -t mfu-$$target . || exit 1; done
+	@GOOS=linux GOARCH=$(notdir $(PLATFORM)) $(BIN)/python -m tests.cluster.renderers
+	@for target in operator profiler; do docker build -f operator/Dockerfile --platform $(PLATFORM) --build-arg BASE=$(BASE) --target $$target -t mfu-$$target . || exit 1; done
 
 clean: ## Remove what the tests and tools leave in this folder
 	@rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -319,3 +320,31 @@ def test_what_a_namespace_is_permitted_reaches_the_operator_and_the_policy(tmp_p
     assert len(permitted) == 2
     assert any("hostPath" in check for check in permitted) and any("capabilities" in check for check in permitted)
     assert len([check for check in checks if "request.namespace in []" in check]) == 5
+
+
+NOTES_AS_OBJECT = """
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: notes}
+data: {text: %s}
+"""
+
+
+def notes(values: Mapping[str, Any], home: Path) -> str:
+    """What helm prints after an installation: rendered as an object of a copy of the chart, for want of a cluster."""
+    chart = home / "mfu-operator"
+    shutil.copytree(CHART, chart, dirs_exist_ok=True)
+    text = (CHART / "templates" / "NOTES.txt").read_text()
+    (chart / "templates" / "_notes.tpl").write_text('{{ define "notes" }}' + text + "{{ end }}")
+    (chart / "templates" / "notes.yaml").write_text(NOTES_AS_OBJECT % '{{ include "notes" . | toJson }}')
+    done = run(values, home, "template", "x", str(chart), "--show-only=templates/notes.yaml")
+    assert done.returncode == 0, done.stderr
+    return str(yaml.safe_load(done.stdout)["data"]["text"])
+
+
+def test_an_image_without_a_registry_is_reported_at_the_installation(tmp_path: Path) -> None:
+    said = notes({}, tmp_path)
+    assert "image.repository is mfu-operator, which names no registry" in said
+    assert "--set profilerImage.repository=REGISTRY/mfu-profiler" in said
+    named = {name: {"repository": f"registry.example.com/{name}"} for name in ("image", "profilerImage")}
+    assert "names no registry" not in notes(named, tmp_path)

@@ -136,7 +136,7 @@ def go_binaries(module: str) -> Path:
     finished = go_binaries_folder(module)
     if finished.exists():
         return finished
-    with exclusive(cache_dir() / "bin" / f".{module}.lock"):
+    with exclusive(finished.parent / f".{module}.lock"):
         if not finished.exists():
             with progress(f"compile {module}"):
                 _compile(_GO_MODULES / module, GO_BUILDS[module], finished)
@@ -144,8 +144,12 @@ def go_binaries(module: str) -> Path:
 
 
 def go_binaries_folder(module: str) -> Path:
-    """Return the folder where :func:`go_binaries` puts a module's binaries, whether they are there or not."""
-    return cache_dir() / "bin" / f"{module}-{_build_key(_GO_MODULES / module, GO_BUILDS[module])}"
+    """Return the folder where :func:`go_binaries` puts a module's binaries, whether they are there or not.
+
+    Those for another processor (``GOARCH``) are apart from those that run here.
+    """
+    folder = cache_dir() / "bin" / os.environ.get("GOARCH", "")
+    return folder / f"{module}-{_build_key(_GO_MODULES / module, GO_BUILDS[module])}"
 
 
 def _build_key(source: Path, build: GoBuild) -> str:

@@ -1,17 +1,15 @@
-"""What a release consists of, in dist/: wheel, sdist and chart, a bill of materials, checksums, and how it came about.
+"""What a release consists of, in dist/: wheels and sdists of the operator and of mfu_probe, the chart, install.yaml, a
+plugin for krew, a bundle for clusters without a network, notes, a bill of materials, checksums, and how it came about.
 
 Two releases of one commit are the same bytes but for `invocation` of the provenance. Nothing is published.
 """
 
-import gzip
 import hashlib
-import io
 import json
 import os
 import shutil
 import subprocess
 import sys
-import tarfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,9 +17,15 @@ from typing import Any
 import yaml
 
 from mfu_operator import __version__
+from tests.cluster.toolchain import go_binaries
+from tests.supply.extras import airgapped, krew, plain
+from tests.supply.extras.archive import Entry, tar_gz
+from tests.supply.extras.destination import OPERATOR, PROFILER, Destination
+from tests.supply.extras.notes import notes
 
 ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "charts" / "mfu-operator"
+PACKAGES = (ROOT, ROOT / "operator" / "mfu_probe")
 IMAGE_LOCK = ROOT / "operator" / "requirements.lock"
 MATERIALS = (
     IMAGE_LOCK,
@@ -32,22 +36,27 @@ MATERIALS = (
 """What beside the commit decides what comes out: packages and modules by their hashes."""
 
 SUMS, SBOM, PROVENANCE = "SHA256SUMS", "mfu-operator.cdx.json", "mfu-operator.provenance.json"
+NOTES, INSTALL = "RELEASE_NOTES.md", "install.yaml"
+UNSIGNED = "not signed: give a key to cosign with COSIGN_KEY=…"
 
 
-def release(into: Path, tools: Path, key: str | None) -> list[str]:
+def release(into: Path, tools: Path, key: str | None, destination: Destination) -> list[str]:
     """Make everything; what a person is told of the signatures.
 
     Args:
         into: an empty folder, or none.
         tools: the folder of the programs of release.lock.
         key: what cosign signs with (a file, or a key of a key service); None: nothing is signed.
+        destination: where images and files will be published.
     """
     into.mkdir(parents=True, exist_ok=True)
     commit, at_s = _git("rev-parse", "HEAD"), int(_git("log", "-1", "--format=%ct"))
     _distributions(into, tools, at_s)
-    chart = into / f"{CHART.name}-{chart_version()}.tgz"
-    chart.write_bytes(packed(CHART, at_s))
     _bill_of_materials(into / SBOM, tools)
+    installable(into, go_binaries("helm") / "helm", at_s, destination)
+    unsigned = [] if key else [UNSIGNED.partition(":")[0].capitalize() + "."]
+    told = notes(__version__, (ROOT / "CHANGELOG.md").read_text(), destination, unsigned)
+    (into / NOTES).write_text(told)
     made = sorted(each for each in into.iterdir() if each.is_file())
     (into / PROVENANCE).write_text(json.dumps(provenance(made, commit), indent=1) + "\n")
     named = [*made, into / PROVENANCE]
@@ -55,20 +64,43 @@ def release(into: Path, tools: Path, key: str | None) -> list[str]:
     return signed([*named, into / SUMS], key)
 
 
+def installable(into: Path, helm: Path, at_s: int, destination: Destination) -> None:
+    """Write what a cluster or a laptop installs: chart, install.yaml, plugin, and the bundle of those.
+
+    The wheel of the command must be there.
+    """
+    chart, plain_manifest = into / f"{CHART.name}-{chart_version()}.tgz", into / INSTALL
+    chart.write_bytes(packed(CHART, at_s, destination))
+    plain_manifest.write_text(plain.rendered(chart, __version__, helm))
+    [wheel] = into.glob("mfu_operator-*.whl")
+    plugin = into / krew.ARCHIVE
+    plugin.write_bytes(krew.archive(wheel, IMAGE_LOCK, ROOT / "LICENSE", at_s))
+    (into / krew.MANIFEST).write_text(krew.manifest(__version__, digest(plugin), destination))
+    bundle = airgapped.bundle([chart, plain_manifest, plugin], __version__, destination, at_s)
+    (into / f"{CHART.name}-{__version__}-airgapped.tar.gz").write_bytes(bundle)
+
+
 def chart_version() -> str:
     """The chart's own version."""
     return str(yaml.safe_load((CHART / "Chart.yaml").read_text())["version"])
 
 
-def packed(folder: Path, at_s: int) -> bytes:
-    """A chart as `helm package` packs it, the same bytes every time: its files by name, all of one time and owner."""
-    tar = io.BytesIO()
-    with tarfile.open(fileobj=tar, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        for file in sorted(each for each in folder.rglob("*") if each.is_file() and each.name != ".helmignore"):
-            entry = tarfile.TarInfo(f"{folder.name}/{file.relative_to(folder)}")
-            entry.size, entry.mtime, entry.mode = file.stat().st_size, at_s, 0o644
-            archive.addfile(entry, io.BytesIO(file.read_bytes()))
-    return gzip.compress(tar.getvalue(), mtime=at_s)
+def packed(folder: Path, at_s: int, destination: Destination | None = None) -> bytes:
+    """A chart as `helm package` packs it, the same bytes every time. Its images are named as in the destination."""
+    files = [each for each in folder.rglob("*") if each.is_file() and each.name != ".helmignore"]
+    entries = {f"{folder.name}/{file.relative_to(folder)}": Entry(file.read_bytes()) for file in files}
+    values = f"{folder.name}/values.yaml"
+    if destination is not None:
+        entries[values] = Entry(_with_images(entries[values].content.decode(), destination).encode())
+    return tar_gz(entries, at_s)
+
+
+def _with_images(values: str, destination: Destination) -> str:
+    for name in (OPERATOR, PROFILER):
+        before, line, after = values.partition(f"  repository: {name}\n")
+        assert line, f"values.yaml names no image {name}"
+        values = f"{before}  repository: {destination.image(name)}\n{after}"
+    return values
 
 
 def provenance(made: Iterable[Path], commit: str) -> dict[str, Any]:
@@ -98,7 +130,7 @@ def provenance(made: Iterable[Path], commit: str) -> dict[str, Any]:
 def signed(files: Sequence[Path], key: str | None) -> list[str]:
     """Sign each file with cosign, as FILE.sig. What was not done is said, and never that it was."""
     if not key:
-        return ["not signed: give a key to cosign with COSIGN_KEY=…"]
+        return [UNSIGNED]
     cosign = shutil.which("cosign")
     if cosign is None:
         sys.exit("COSIGN_KEY is given and cosign is not installed: nothing is signed, so this is not a release")
@@ -114,9 +146,10 @@ def digest(file: Path) -> str:
 
 
 def _distributions(into: Path, tools: Path, at_s: int) -> None:
-    """Wheel and sdist of the committed files, with the tools of the lock file and no other."""
-    command = [str(tools / "python"), "-m", "build", "--no-isolation", "--outdir", str(into), str(ROOT)]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=_environment(at_s))
+    """Wheels and sdists of the committed files, with the tools of the lock file and no other."""
+    for package in PACKAGES:
+        command = [str(tools / "python"), "-m", "build", "--no-isolation", "--outdir", str(into), str(package)]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=_environment(at_s))
 
 
 def _bill_of_materials(file: Path, tools: Path) -> None:
@@ -139,5 +172,6 @@ if __name__ == "__main__":
         sys.exit("commit first: a release is of a commit")
     target = ROOT / "dist"
     shutil.rmtree(target, ignore_errors=True)
-    said = release(target, Path(sys.argv[1]), os.environ.get("COSIGN_KEY"))
+    published = Destination(os.environ.get("REGISTRY", ""), os.environ.get("RELEASE_URL", ""))
+    said = release(target, Path(sys.argv[1]), os.environ.get("COSIGN_KEY"), published)
     sys.stdout.write((target / SUMS).read_text() + "\n".join(said) + "\n")

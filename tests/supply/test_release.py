@@ -2,12 +2,16 @@
 
 import io
 import tarfile
+import tomllib
 from pathlib import Path
 
 import pytest
 import yaml
 
-from tests.supply.release import CHART, MATERIALS, digest, packed, provenance, signed
+import mfu_operator
+import mfu_probe
+from tests.supply.extras.destination import Destination
+from tests.supply.release import CHART, MATERIALS, PACKAGES, chart_version, digest, packed, provenance, signed
 
 COMMIT = "1" * 40
 COSIGN = '#!/bin/sh\necho "$*" >> "$0.asked"\n'
@@ -23,6 +27,25 @@ def test_the_chart_is_packed_to_the_same_bytes_whenever_it_is() -> None:
         assert chart is not None and yaml.safe_load(chart.read())["name"] == "mfu-operator"
     assert {"mfu-operator/values.schema.json", "mfu-operator/templates/_helpers.tpl"} <= files
     assert "mfu-operator/crds/trainingbaseline.yaml" in files
+
+
+def test_the_chart_names_the_images_of_the_registry_that_they_are_pushed_to() -> None:
+    packed_chart = packed(CHART, 1_700_000_000, Destination("registry.example.com/ml"))
+    with tarfile.open(fileobj=io.BytesIO(packed_chart)) as archive:
+        found = archive.extractfile("mfu-operator/values.yaml")
+        assert found is not None
+        values = yaml.safe_load(found.read())
+    repositories = [values[each]["repository"] for each in ("image", "profilerImage")]
+    assert repositories == ["registry.example.com/ml/mfu-operator", "registry.example.com/ml/mfu-profiler"]
+    assert packed(CHART, 1_700_000_000, Destination()) == packed(CHART, 1_700_000_000)
+
+
+def test_every_part_has_the_one_version() -> None:
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    versions = {chart_version(), chart["appVersion"], mfu_probe.__version__}
+    assert versions == {mfu_operator.__version__}
+    projects = [tomllib.loads((each / "pyproject.toml").read_text())["project"] for each in PACKAGES]
+    assert [each["name"] for each in projects if "version" in each or each["dynamic"] != ["version"]] == []
 
 
 def test_the_provenance_names_what_was_made_of_what(tmp_path: Path) -> None:

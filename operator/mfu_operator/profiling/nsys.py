@@ -9,6 +9,9 @@ SHARED = "/mfu"
 TOOLS = "/opt/mfu"
 """Where the profiler image keeps what the workload's image needs: a static shell and nsys' target files."""
 
+NSYS = f"{SHARED}/target-linux-*/nsys"
+"""A pattern of the shell: nsys insists on its folder's name, which names the processor, and there is one of them."""
+
 TRACE = f"{SHARED}/out/trace"
 EXIT_STATUS = f"{SHARED}/out/exit-status"
 LOG = f"{SHARED}/out/log"
@@ -39,8 +42,7 @@ def record(command: Sequence[str], deadline_s: float) -> list[str]:
     temporary folder, and ends the copy when it closes. A copy without a report is ended early. A failure of the copy
     must not keep the next container from saying what it was, so the exit status goes to a file.
     """
-    nsys = [
-        f"{SHARED}/target-linux-x64/nsys",
+    options = [
         "profile",
         "--trace=cuda,nvtx,osrt",
         "--sample=none",
@@ -60,7 +62,7 @@ def record(command: Sequence[str], deadline_s: float) -> list[str]:
         f"i=$((i+1)); sleep {LOOK_EVERY_S}; done"
     )
     script = (
-        f"{shlex.join(nsys)} >{LOG} 2>&1 & run=$!; ({watch}) >/dev/null 2>&1 & "
+        f"{NSYS} {shlex.join(options)} >{LOG} 2>&1 & run=$!; ({watch}) >/dev/null 2>&1 & "
         f"wait $run; echo $? >{EXIT_STATUS}; tail -c {LOG_TAIL_BYTES} {LOG}"
     )
     return [f"{SHARED}/busybox", "sh", "-c", script]
