@@ -5,6 +5,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
@@ -13,7 +14,9 @@ import pytest
 
 from mfu_operator.api import status
 from mfu_operator.api.group import GROUP, PLURAL
+from mfu_operator.reconcile.conditions import conditions
 from tests.crds.definition import DEFINITION, INVALID, SAMPLES, expectation
+from tests.support import worlds
 from tests.unit.api.test_status import story
 
 pytestmark = pytest.mark.cluster
@@ -82,6 +85,16 @@ def test_a_status_is_stored_and_shown_as_it_was_written(server: Kubectl, baselin
     assert status.decode(stored) == status.decode(status.encode(story()))
     for text in ("gpt-small", "0.381", "0.460", "−17.1%", "Regressed", "InputStarved", "https://git/pulls/7 (Open)"):
         assert text in row
+
+
+def test_kubectl_waits_for_the_end_of_an_incident(server: Kubectl, baseline: str) -> None:
+    """The status is what the operator writes of a job that is well; one that runs beside the test writes it too."""
+    well = replace(worlds.SETTLED, conditions=conditions(worlds.world(), worlds.SETTLED, ()))
+    place, written = (baseline, f"--namespace={NAMESPACE}"), json.dumps({"status": status.encode(well)})
+    patched = server("patch", "tb", *place, "--subresource=status", "--type=merge", f"--patch={written}")
+    assert patched.returncode == 0, patched.stderr
+    done = server("wait", "--for=condition=Regressed=false", f"tb/{baseline}", place[1], "--timeout=30s")
+    assert done.returncode == 0, done.stderr
 
 
 def _written_and_shown(server: Kubectl, baseline: str, written: str) -> tuple[dict[str, Any], str]:

@@ -152,7 +152,7 @@ def test_an_incident_of_a_release_is_carried_to_its_end(release: Path, stage: st
     assert closed.recovery is not None
     assert closed.suspect is not None
     assert closed.suspect.sha == culprit
-    assert [(each.type, each.status) for each in story.status.conditions] == [("Ready", "True")]
+    assert [(each.type, each.status) for each in story.status.conditions] == [("Ready", "True"), ("Regressed", "False")]
 
 
 DEFINITION = ROOT / "crds" / "trainingbaseline.yaml"

@@ -3,7 +3,8 @@
 Ready              the operator can measure and judge this baseline; says nothing of how fast training is
 Reconciling        True only: a baseline is being recorded, or an incident's facts are being collected
 Stalled            True only: the spec cannot work until a person changes something
-Regressed          True only: an incident is open; the reason is the bottleneck once it is known
+Regressed          an incident is open; the reason is the bottleneck once it is known. Always there, so that it can be
+                   waited for: kubectl wait --for=condition=Regressed=false
 MeasurementFailed  True only: readings could not be had
 ProfilingFailed    True only: a profile could not be recorded
 ProposalFailed     True only: a proposal was asked for and there is none, with the reason
@@ -156,9 +157,9 @@ def _stalled(world: World, failures: Sequence[Failure]) -> Condition | None:
     return None
 
 
-def _regressed(incident: Incident | None) -> Condition | None:
+def _regressed(incident: Incident | None) -> Condition:
     if incident is None:
-        return None
+        return Condition("Regressed", "False", "NoIncident", "no incident is open")
     diagnosis = incident.diagnosis
     reason = str(diagnosis.bottleneck) if diagnosis is not None and diagnosis.bottleneck else "LossSustained"
     message = (

@@ -51,7 +51,8 @@ def hopeless(identity: Identity, before: Status, error: Stall, now_s: float, run
         linked(Condition("Ready", "False", error.reason, error.message, identity.generation, now_s), runbooks),
         linked(Condition("Stalled", "True", error.reason, error.message, identity.generation, now_s), runbooks),
     )
-    status = replace(before, observed_generation=identity.generation, conditions=conditions)
+    incident_open = tuple(each for each in before.conditions if each.type == "Regressed")
+    status = replace(before, observed_generation=identity.generation, conditions=(*conditions, *incident_open))
     return Unticked(status, (Event("Warning", error.reason, error.message),))
 
 

@@ -105,7 +105,7 @@ def test_another_mode_withdraws_what_is_open_and_the_mode_of_before_proposes_aga
     proposed.ticks(3)
     assert [pull.withdrawn for pull in proposed.forge.pulls] == [True]
     assert f"spec.remediation.mode is {mode} now" in proposed.forge.remarks[1]
-    assert proposed.condition("Regressed") is not None
+    assert proposed.holding("Regressed").status == "True"
     proposed.edit(lambda spec: before)
     proposed.ticks(3)
     assert [pull.state for pull in proposed.forge.pulls] == [PullRequestState.CLOSED, PullRequestState.OPEN]

@@ -117,7 +117,7 @@ def test_the_loss_ends_by_itself_and_the_incident_is_closed_without_a_proposal(s
     stage.tick()
     assert stage.status.incident is None
     assert stage.status.history[0].recovery is not None
-    assert stage.condition("Regressed") is None
+    assert stage.holding("Regressed").reason == "NoIncident"
 
 
 def test_a_second_incident_has_a_name_of_its_own(stage: Stage) -> None:

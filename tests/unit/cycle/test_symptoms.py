@@ -100,4 +100,4 @@ def test_a_regression_is_said_before_a_symptom_and_both_are_told(stage: Stage) -
     stage.explain()
     assert stage.stored["summary"]["verdict"] == "Regressed"
     assert stage.condition("MemoryCreeping") is not None
-    assert stage.condition("Regressed") is not None
+    assert stage.holding("Regressed").status == "True"

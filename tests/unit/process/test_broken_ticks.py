@@ -119,7 +119,7 @@ def test_an_incident_and_the_other_conditions_outlive_it(trouble: Trouble) -> No
     trouble.beat(INTERVAL_S)
     assert trouble.ready(trouble.sick)["reason"] == "TickFailed"
     assert trouble.sick["status"]["incident"] == known
-    assert "Regressed" in [each["type"] for each in trouble.sick["status"]["conditions"]]
+    assert ("Regressed", "True") in [(each["type"], each["status"]) for each in trouble.sick["status"]["conditions"]]
 
 
 def test_where_even_that_cannot_be_written_the_loop_goes_on(trouble: Trouble, caplog: pytest.LogCaptureFixture) -> None:

@@ -82,7 +82,7 @@ def test_ready_tells_how_far_the_recording_is() -> None:
 
 def test_nothing_is_recorded_while_nothing_can_be_measured() -> None:
     empty = world(replace(SETTLED, baseline=None), problem=Retry("PrometheusUnreachable", "no answer"))
-    assert set(told(empty)) == {"Ready", "MeasurementFailed"}
+    assert set(told(empty)) == {"Ready", "Regressed", "MeasurementFailed"}
     assert told(empty)["MeasurementFailed"] == ("True", "PrometheusUnreachable", "no answer")
 
 
@@ -253,17 +253,21 @@ def dated(before: Sequence[Condition], **changes: Any) -> dict[str, float]:
 
 def test_a_condition_is_as_old_as_its_status() -> None:
     ready, other = Condition("Ready", "True", "A", "a", 1, 10.0), Condition("Stalled", "True", "B", "b", 1, 20.0)
-    assert dated([other, ready]) == {"Ready": 10.0}
-    assert dated([other]) == {"Ready": NOW_S}
-    assert dated([ready], judgement=judgement(), problem=Retry("A", "")) == {
-        "Ready": NOW_S, "MeasurementFailed": NOW_S,
+    quick = Condition("Regressed", "False", "C", "c", 1, 30.0)
+    assert dated([other, ready, quick]) == {"Ready": 10.0, "Regressed": 30.0}
+    assert dated([other]) == {"Ready": NOW_S, "Regressed": NOW_S}
+    assert dated([ready, quick], judgement=judgement(), problem=Retry("A", "")) == {
+        "Ready": NOW_S, "Regressed": 30.0, "MeasurementFailed": NOW_S,
     }  # fmt: skip
 
 
 def test_what_was_set_aside_is_told_for_a_day_as_it_was() -> None:
     aside = Condition("StatusUnreadable", "True", "StatusUnreadable", "set aside", 1, NOW_S - 86399)
     found = conditions(world(), replace(SETTLED, conditions=(aside,)), ())
-    assert [each.type for each in found] == ["Ready", "StatusUnreadable"]
-    assert found[1] == aside
+    assert [each.type for each in found] == ["Ready", "Regressed", "StatusUnreadable"]
+    assert found[2] == aside
     old = replace(aside, last_transition_time=NOW_S - 86400)
-    assert [each.type for each in conditions(world(), replace(SETTLED, conditions=(old,)), ())] == ["Ready"]
+    assert [each.type for each in conditions(world(), replace(SETTLED, conditions=(old,)), ())] == [
+        "Ready",
+        "Regressed",
+    ]

@@ -26,9 +26,35 @@ def told(seen: World, *failures: Failure) -> dict[str, Condition]:
     return {each.type: each for each in conditions(seen, seen.status, failures)}
 
 
-def test_a_job_that_is_well_has_one_condition() -> None:
-    assert list(told(world())) == ["Ready"]
-    assert told(world())["Ready"].status == "True"
+def test_a_job_that_is_well_is_ready_and_not_regressed() -> None:
+    found = told(world())
+    assert {kind: each.status for kind, each in found.items()} == {"Ready": "True", "Regressed": "False"}
+    assert (found["Regressed"].reason, found["Regressed"].message) == ("NoIncident", "no incident is open")
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        world(),
+        world(Status()),
+        world(spec=replace(spec(), suspend=True)),
+        world(problem=Stall("UnknownKind", "use Job")),
+        world(replace(worlds.SETTLED, baseline=None)),
+        world(ailing(incident())),
+    ],
+    ids=["well", "new", "suspended", "not measured", "recording", "slow"],
+)
+def test_that_an_incident_is_over_can_be_waited_for_whatever_else_holds(seen: World) -> None:
+    assert told(seen)["Regressed"].status == ("True" if seen.status.incident else "False")
+
+
+def test_the_end_of_an_incident_is_a_transition_and_what_follows_is_none() -> None:
+    slow = told(world(ailing(incident())))["Regressed"]
+    over = replace(worlds.SETTLED, conditions=(slow,))
+    ended = told(world(over, now_s=worlds.NOW_S + 60))["Regressed"]
+    assert ended.last_transition_time == worlds.NOW_S + 60
+    later = told(world(replace(over, conditions=(ended,)), now_s=worlds.NOW_S + 120))["Regressed"]
+    assert later == ended
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,12 @@ def test_it_is_said_once_for_each_generation() -> None:
     assert len(hopeless(edited, first.status, ERROR, 3000.0).events) == 1
 
 
+def test_an_incident_that_is_open_stays_so_while_the_spec_cannot_be_read() -> None:
+    slow = Condition("Regressed", "True", "InputStarved", "slow", HERE, 10.0)
+    found = hopeless(worlds.IDENTITY, Status(conditions=(slow,)), ERROR, 1000.0)
+    assert found.status.conditions[-1] == slow
+
+
 def test_it_is_said_of_a_spec_that_the_release_before_could_read() -> None:
     ready = Condition("Ready", "True", "Measuring", "fine", HERE, 10.0)
     before = Status(observed_generation=HERE, conditions=(ready,))

@@ -35,7 +35,8 @@ def next_steps(item: Mapping[str, Any], status: Status, now_s: float) -> Iterato
     for condition in status.conditions:
         held = condition.type == "Ready" and condition.status != "True"
         row = reasons().reasons.get(condition.reason)
-        if row is not None and (held or condition.type in _HINDRANCES):
+        hinders = condition.type in _HINDRANCES and condition.status == "True"
+        if row is not None and (held or hinders):
             if (command := next_command(condition.reason, item)) is not None:
                 commands[command] = None
             yield f"{condition.reason}: {row.remedy}"
