@@ -6,15 +6,12 @@ from mfu_operator.api import codec as plain
 from mfu_operator.api import status as codec
 from mfu_operator.cli import baselines
 from mfu_operator.cli.connection import baseline_names, connection_options
+from mfu_operator.cli.printing.account import account_markdown
 from mfu_operator.cli.printing.objects import as_json, as_yaml
 from mfu_operator.cli.printing.options import output_option, show, watch_option
 from mfu_operator.cli.printing.page import as_page
 from mfu_operator.cli.render import account_text
 from mfu_operator.errors import Wait
-from mfu_operator.gitops.markdown import escape
-from mfu_operator.gitops.telling.details import account_table
-from mfu_operator.model.account import StepAccount
-from mfu_operator.model.diagnosis import Diagnosis
 
 
 @click.command("explain")
@@ -54,16 +51,5 @@ def _printed(name: str, namespace: str | None, output: str, incident_id: str | N
         told = {"title": title, "now": now, "baseline": before, "diagnosis": diagnosis}
         value = {key: each if isinstance(each, str) else plain.encode(each) for key, each in told.items() if each}
         return as_json(value) if output == "json" else as_yaml(value)
-    markdown = _markdown(title, now, before, diagnosis)
+    markdown = account_markdown(title, now, before, diagnosis)
     return markdown if output == "markdown" else as_page(f"{name}: {title}", markdown)
-
-
-def _markdown(title: str, now: StepAccount, before: StepAccount | None, diagnosis: Diagnosis | None) -> str:
-    lines = [f"# {escape(title)}", "", account_table(before, now)]
-    if diagnosis is not None:
-        named = f"{diagnosis.bottleneck or 'Nothing grew'}" + (f" / {diagnosis.cause}" if diagnosis.cause else "")
-        lines += ["", f"**{named}**, confidence {diagnosis.confidence:.0%}", ""]
-        lines += [f"- {escape(each)}" for each in diagnosis.evidence]
-        advice = [f"1. {escape(each)}" for each in diagnosis.advice]
-        lines += ["", "What to do:", "", *advice] if advice else []
-    return "\n".join(lines)

@@ -239,7 +239,7 @@ def test_what_differs_is_told_from_metrics_and_from_the_workloads_object() -> No
 
 
 def test_what_came_back_is_printed_for_programs_too(manifest: Path) -> None:
-    with running(ThreadingHTTPServer(("127.0.0.1", 0), _NoSeries)) as port:
+    with running(ThreadingHTTPServer(("127.0.0.1", 0), NoSeries)) as port:
         asked = ["--baseline", str(manifest), "--prometheus", f"http://127.0.0.1:{port}", "-o"]
         told = json.loads(CliRunner().invoke(doctor_command, [*asked, "json"], catch_exceptions=False).output)
         assert (
@@ -250,7 +250,7 @@ def test_what_came_back_is_printed_for_programs_too(manifest: Path) -> None:
     assert told["advice"]
 
 
-class _NoSeries(BaseHTTPRequestHandler):
+class NoSeries(BaseHTTPRequestHandler):
     """A Prometheus that has nothing."""
 
     def do_POST(self) -> None:

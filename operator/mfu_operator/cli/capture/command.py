@@ -10,7 +10,12 @@ import yaml
 from mfu_operator.cli.capture.documents import FILE, documents, kind_and_name
 from mfu_operator.cli.connection import baseline_names, connected, connection_options, kubectl_arguments
 from mfu_operator.cli.manifest import read_manifest, spec_of
+from mfu_operator.cli.printing.account import account_markdown, block
+from mfu_operator.cli.printing.objects import yaml_of
+from mfu_operator.cli.printing.options import output_option, refused_option
+from mfu_operator.cli.printing.page import as_page
 from mfu_operator.errors import Unreadable
+from mfu_operator.gitops.markdown import escape
 from mfu_operator.model.terminal_text import for_terminal
 from mfu_operator.profiling.live.policies import policies
 from mfu_operator.profiling.plan import Plan, encode, plan_of
@@ -35,9 +40,8 @@ UNREADABLE = 3
     "--keep", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="With NAME: keep the traces there."
 )
 @click.option("--image", help="With NAME: the profiler image, unless the baseline names one.")
-@click.option(
-    "-o", "--output", type=click.Choice(("text", "json")), default="text", show_default=True, help="What to print."
-)
+@output_option("text", "json", "yaml", "markdown", "html")
+@refused_option("-w", "--watch", because="a capture is made once and waited for; kubectl logs -f follows its Job")
 def capture_command(
     name: str | None,
     filename: Path | None,
@@ -97,7 +101,15 @@ def _captured(
         traces = HeldTraces(keep, tell, connection=kubectl_arguments())
     cluster, baseline = KubernetesCluster(connected()), baselines.one(namespace, name)
     account = capture_now(cluster, baseline, image, ranks, steps, tell, traces)
-    click.echo(compact.encode(account) if output == "json" else render.account_text(account, None, None))
+    if output in ("json", "yaml"):
+        told = compact.encode(account)
+        click.echo(told if output == "json" else yaml_of(told))
+    elif output == "text":
+        click.echo(render.account_text(account, None, None))
+    else:
+        title = f"A step of {name}, captured now"
+        page = account_markdown(title, account, None, None)
+        click.echo(page if output == "markdown" else as_page(title, page))
 
 
 def _planned(
@@ -113,7 +125,15 @@ def _planned(
     except Unreadable as error:
         click.echo(f"kubectl-mfu: {for_terminal(error.message)}", err=True)
         sys.exit(UNREADABLE)
-    click.echo(json.dumps(encode(found), indent=2, default=str) if output == "json" else for_terminal(_text(found)))
+    if output in ("json", "yaml"):
+        told = json.dumps(encode(found), indent=2, default=str)
+        click.echo(told if output == "json" else yaml_of(told))
+    elif output == "text":
+        click.echo(for_terminal(_text(found)))
+    else:
+        title = f"How to capture {encode(found)['workload']['name']}"
+        page = f"# {escape(title)}\n\n{block(for_terminal(_text(found)))}"
+        click.echo(page if output == "markdown" else as_page(title, page))
 
 
 def _text(plan: Plan) -> str:

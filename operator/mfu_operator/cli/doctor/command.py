@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -18,8 +18,11 @@ from mfu_operator.cli import baselines
 from mfu_operator.cli.connection import baseline_names, connected, connection_options
 from mfu_operator.cli.doctor.findings import PERCENTAGE, VITALS_LINE, WITHOUT, Finding, vitals_finding
 from mfu_operator.cli.doctor.pods import examined_pods, through
+from mfu_operator.cli.doctor.told import Examination, as_markdown, as_object, as_text
 from mfu_operator.cli.manifest import MANIFEST, read_manifest, spec_of
 from mfu_operator.cli.printing.objects import as_json, as_yaml
+from mfu_operator.cli.printing.options import output_option, show, watch_option
+from mfu_operator.cli.printing.page import as_page
 from mfu_operator.cli.source import Asked, opened, prometheus_options
 from mfu_operator.detect.comparable import differences
 from mfu_operator.detect.formatting import duration, quantity
@@ -52,17 +55,25 @@ NO_DCGM = (
 @click.option("-n", "--namespace", help="The baseline's namespace; default: that of the current context.")
 @connection_options
 @click.option("--baseline", "manifest", type=MANIFEST, help="A manifest instead of NAME (-: the standard input).")
-@click.option("-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True,
-              help="What to print.")  # fmt: skip
+@output_option("text", "json", "yaml", "markdown", "html")
+@watch_option
 @prometheus_options("Ask there, as seen from here (port-forward).")
-def doctor_command(name: str | None, namespace: str | None, manifest: Path | None, output: str, asked: Asked) -> None:
+def doctor_command(
+    name: str | None,
+    namespace: str | None,
+    manifest: Path | None,
+    output: str,
+    look_every_s: float | None,
+    asked: Asked,
+) -> None:
     """Ask for every signal of a baseline as the operator does, and say what to change."""
-    if name is not None and manifest is None:
-        body = baselines.one(namespace, name)
-    elif name is None and manifest is not None:
-        body = read_manifest(manifest)
-    else:
+    if (name is None) == (manifest is None):
         raise click.UsageError("give either NAME or --baseline FILE")
+    show(lambda: _printed(name, namespace, manifest, output, asked), look_every_s)
+
+
+def _printed(name: str | None, namespace: str | None, manifest: Path | None, output: str, asked: Asked) -> str:
+    body = read_manifest(manifest) if manifest is not None else baselines.one(namespace, name or "")
     spec = as_recorded(spec_of(body), codec.decode(body.get("status")).baseline)
     fleet = fleet_of(from_environment())
     spec = _of_its_run(spec)
@@ -74,15 +85,18 @@ def doctor_command(name: str | None, namespace: str | None, manifest: Path | Non
     advice = [*heard.notes, *overall(spec, heard.found, heard.readings, facts, fleet)]
     profile = of_fleet(spec.metrics, fleet).profile
     workload = f"{spec.workload.kind} {spec.workload.namespace}/{spec.workload.name}"
-    if output != "text":
-        told = {"source": heard.source, "profile": str(profile), "workload": workload,
-                "findings": [asdict(finding) for finding in heard.found], "advice": advice}  # fmt: skip
-        print(as_json(told) if output == "json" else as_yaml(told))
-        return
-    print(f"source    {heard.source}  profile {profile}")
-    print(f"workload  {workload}")
-    for each in (*heard.found, *(f"→ {line}" for line in advice)):
-        print(each)
+    asked_for = Examination(heard.source, str(profile), workload, tuple(heard.found), tuple(advice))
+    match output:
+        case "json":
+            return as_json(as_object(asked_for))
+        case "yaml":
+            return as_yaml(as_object(asked_for))
+        case "markdown":
+            return as_markdown(asked_for)
+        case "html":
+            return as_page(f"Metrics of {workload}", as_markdown(asked_for))
+        case _:
+            return as_text(asked_for)
 
 
 @dataclass(frozen=True, slots=True)

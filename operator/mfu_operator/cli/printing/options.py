@@ -59,3 +59,19 @@ def show(printed: Callable[[], str], look_every_s: float | None) -> None:
         if look_every_s is None:
             return
         time.sleep(look_every_s)
+
+
+def refused_option(*names: str, because: str) -> Callable[[Command], Command]:
+    """An option that other commands take and this one does not: refused with the reason, and not in the help.
+
+    Args:
+        names: as click has them ("-w", "--watch").
+        because: a sentence for the person who wrote it.
+    """
+
+    def refuse(context: click.Context, option: click.Parameter, value: object) -> None:
+        if value:
+            raise click.UsageError(f"{'/'.join(option.opts)}: {because}", context)
+
+    takes_none = "--watch" in names
+    return click.option(*names, is_flag=takes_none, hidden=True, expose_value=False, callback=refuse, help=because)

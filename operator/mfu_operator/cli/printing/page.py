@@ -9,6 +9,7 @@ _STYLE = """:root{color-scheme:light dark;--line:#8886;--soft:#8882}
 body{font:16px/1.5 system-ui,sans-serif;max-width:56rem;margin:2rem auto;padding:0 1rem;overflow-wrap:anywhere}
 table{border-collapse:collapse;display:block;overflow-x:auto}
 td,th{padding:.2rem .7rem;border-bottom:1px solid var(--line);text-align:left;vertical-align:top}
+td{overflow-wrap:normal}td:last-child{overflow-wrap:anywhere}table{margin-bottom:1rem}
 pre,code{font-family:ui-monospace,monospace;background:var(--soft)}
 pre{padding:.7rem;overflow-x:auto}pre code{background:none}
 svg{max-width:100%;height:auto;background:#fff}"""

@@ -16,9 +16,11 @@ from mfu_operator.api.quantities import duration_s, unix_s
 from mfu_operator.cli.connection import connection_options
 from mfu_operator.cli.manifest import MANIFEST, read_manifest, spec_of
 from mfu_operator.cli.printing.objects import yaml_of
+from mfu_operator.cli.printing.options import output_option, refused_option
+from mfu_operator.cli.printing.page import as_html, page
 from mfu_operator.cli.replay.history import History
 from mfu_operator.cli.replay.series import read_series
-from mfu_operator.cli.replay.told import Story, as_json, as_text
+from mfu_operator.cli.replay.told import Story, as_json, as_markdown, as_text
 from mfu_operator.cli.source import Asked, opened, prometheus_options
 from mfu_operator.detect.chart import chart_of
 from mfu_operator.detect.cleaning import STRENGTH, level_of
@@ -60,8 +62,9 @@ _SIGNALS = {"mfu": Signal.MFU, "throughput": Signal.THROUGHPUT, "step-time": Sig
 @connection_options
 @click.option("--since", default="24h", show_default=True, metavar="DURATION|TIME",
               help='With --prometheus ("30d", "36h", "2026-11-21T06:00:00Z").')  # fmt: skip
-@click.option("-o", "--output", "output", type=click.Choice(["text", "json", "yaml", "svg", "png"]), default="text",
-              show_default=True, help="What to print or draw.")  # fmt: skip
+@output_option("text", "json", "yaml", "markdown", "html", "svg", "png", about="What to print or draw.")
+@refused_option("-w", "--watch", because="the past does not change; kubectl mfu status NAME -w watches the present")
+@refused_option("-n", "--namespace", because="the workload is the one that --baseline names, in its own namespace")
 def replay_command(
     series: Path | None,
     manifest: Path,
@@ -103,6 +106,10 @@ def replay_command(
         print(as_text(story))
     elif output == "svg":
         print(svg(_chart(story)))
+    elif output == "markdown":
+        print(as_markdown(story))
+    elif output == "html":
+        print(page(f"Replay of {spec.workload.name}", as_html(as_markdown(story)) + svg(_chart(story))))
     else:
         sys.stdout.buffer.write(png(_chart(story)))
 

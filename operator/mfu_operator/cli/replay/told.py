@@ -10,6 +10,7 @@ from mfu_operator.detect.formatting import duration, name_of, per_cent, quantity
 from mfu_operator.detect.record import FirstLevel
 from mfu_operator.detect.replay import Replay, Said, too_far_between
 from mfu_operator.detect.statistics import tolerance_of
+from mfu_operator.gitops import markdown
 from mfu_operator.model.baseline import Baseline, BaselineSpec, Signal
 from mfu_operator.model.verdict import Verdict
 
@@ -113,6 +114,42 @@ def _recorded(story: Story) -> dict[str, str | float] | None:
 
 def as_text(story: Story) -> str:
     """For people: what it was held against, then a line for each thing that is said."""
+    lines = [*_head(story), ""]
+    for said in story.replayed.said:
+        onset = "" if said.onset_s is None else f"  since {story.history.told(said.onset_s)}"
+        drop = "" if said.drop is None else f"  −{per_cent(said.drop)}"
+        lines.append(f"{story.history.told(said.time_s):>24}  {said.event:<13}{drop}{onset}  {said.message}")
+    if not story.replayed.said:
+        lines.append(_nothing_said(story))
+    return "\n".join(lines)
+
+
+def as_markdown(story: Story) -> str:
+    """The same with a table of what is said."""
+    told = story.history.told
+    lines = [
+        f"# Replay of {markdown.code(story.spec.workload.name)}",
+        "",
+        *(f"- {markdown.escape(each)}" for each in _head(story)),
+    ]
+    if not story.replayed.said:
+        return "\n".join([*lines, "", markdown.escape(_nothing_said(story))])
+    rows = [("when", "what", "loss", "since", "why"), (":--",) * 5]
+    rows += [
+        (
+            told(said.time_s),
+            said.event,
+            "" if said.drop is None else per_cent(said.drop),
+            "" if said.onset_s is None else told(said.onset_s),
+            markdown.escape(said.message),
+        )
+        for said in story.replayed.said
+    ]
+    return "\n".join([*lines, "", *("| " + " | ".join(row) + " |" for row in rows)])
+
+
+def _head(story: Story) -> Iterator[str]:
+    """What was read, and what it was held against."""
     summary = _summary(story)
     level = level_of(story.baseline.level, story.signal)
     assert level is not None
@@ -122,22 +159,13 @@ def as_text(story: Story) -> str:
         told = story.history.told
         came = f"recorded from {told(story.first.since_s)} to {told(story.baseline.recorded_at)}"
     reference = f"{name_of(story.signal)} {quantity(story.signal, level)} ({came})"
-    lines = [
-        f"{summary['readings']} readings over {duration(summary['hours'] * 3600)}, {usable} of them usable",
-        f"baseline {reference}, tolerance {per_cent(summary['tolerance'])}",
-    ]
+    yield f"{summary['readings']} readings over {duration(summary['hours'] * 3600)}, {usable} of them usable"
+    yield f"baseline {reference}, tolerance {per_cent(summary['tolerance'])}"
     if summary["recordingProblem"]:
-        lines.append(f"doubtful baseline: {summary['recordingProblem']}")
+        yield f"doubtful baseline: {summary['recordingProblem']}"
     if summary["smallestVisibleDrop"]:
-        lines.append(f"the smallest loss seen within a quarter of an hour: {per_cent(summary['smallestVisibleDrop'])}")
-    lines += [*summary["remarks"], ""]
-    for said in story.replayed.said:
-        onset = "" if said.onset_s is None else f"  since {story.history.told(said.onset_s)}"
-        drop = "" if said.drop is None else f"  −{per_cent(said.drop)}"
-        lines.append(f"{story.history.told(said.time_s):>24}  {said.event:<13}{drop}{onset}  {said.message}")
-    if not story.replayed.said:
-        lines.append(_nothing_said(story))
-    return "\n".join(lines)
+        yield f"the smallest loss seen within a quarter of an hour: {per_cent(summary['smallestVisibleDrop'])}"
+    yield from summary["remarks"]
 
 
 def _nothing_said(story: Story) -> str:

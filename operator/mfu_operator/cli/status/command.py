@@ -14,6 +14,7 @@ from rich.text import Text
 from mfu_operator.api import status as codec
 from mfu_operator.cli import baselines
 from mfu_operator.cli.connection import baseline_names, connection_options
+from mfu_operator.cli.printing.account import block
 from mfu_operator.cli.printing.objects import as_json, as_yaml, listed
 from mfu_operator.cli.printing.options import output_option, show, watch_option
 from mfu_operator.cli.printing.page import as_page
@@ -87,7 +88,7 @@ def _markdown(found: Sequence[Mapping[str, Any]], name: str | None, everywhere: 
     if name is not None:
         console = _console(on_terminal=False)
         _story(console, found[0])
-        return f"# {markdown.code(name)}\n\n" + "\n".join(f"    {line}" for line in _text(console).split("\n"))
+        return f"# {markdown.code(name)}\n\n{block(_text(console))}"
     if not found:
         return markdown.escape(NONE_HERE)
     head, rows = _rows(found, everywhere, WIDE)

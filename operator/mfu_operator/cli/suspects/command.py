@@ -8,6 +8,8 @@ import click
 import msgspec
 
 from mfu_operator.cli.printing.objects import yaml_of
+from mfu_operator.cli.printing.options import output_option, refused_option
+from mfu_operator.cli.printing.page import as_page
 from mfu_operator.errors import Unreadable
 from mfu_operator.gitops.blame import answer as told
 from mfu_operator.gitops.fingerprints import table
@@ -21,6 +23,8 @@ from mfu_operator.model.terminal_text import for_terminal
 
 UNREADABLE = 3
 """Exit code for a repository or a manifest that cannot be read; wrong usage is 2, as click has it."""
+
+NO_CLUSTER = "it asks no cluster, but the repositories that it is given"
 
 
 @click.command("suspects")
@@ -86,14 +90,11 @@ UNREADABLE = 3
 @click.option(
     "--refused", multiple=True, metavar="SHA", help="A commit whose revert was refused: nothing is proposed for it."
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(("text", "json", "yaml")),
-    default="text",
-    show_default=True,
-    help="What to print.",
-)
+@output_option("text", "json", "yaml", "markdown", "html")
+@refused_option("-w", "--watch", because="it reads revisions, which do not change")
+@refused_option("-n", "--namespace", because="it asks no cluster; write --workload KIND/NAMESPACE/NAME")
+@refused_option("--context", because=NO_CLUSTER)
+@refused_option("--kubeconfig", because=NO_CLUSTER)
 def suspects_command(**given: Any) -> None:
     """Say which commit between two revisions made a workload slow.
 
@@ -116,10 +117,15 @@ def suspects_command(**given: Any) -> None:
     if given["output"] in ("json", "yaml"):
         text_of = told.encode(found)
         click.echo(text_of if given["output"] == "json" else yaml_of(text_of))
-    else:
+    elif given["output"] == "text":
         from mfu_operator.cli.suspects.text import text  # a script that asks for JSON does not pay for it
 
         click.echo(for_terminal(text(found)))
+    else:
+        from mfu_operator.cli.suspects.markdown import markdown
+
+        told_as = markdown(found)
+        click.echo(told_as if given["output"] == "markdown" else as_page("Suspects", told_as))
 
 
 def _request(given: dict[str, Any]) -> Request:

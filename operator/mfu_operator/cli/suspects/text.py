@@ -43,7 +43,7 @@ def _suspect(suspect: SuspectRow, chosen: bool) -> Iterator[str]:
 
 def _fields(rows: tuple[FieldRow, ...]) -> Iterator[str]:
     for row in rows[:SHOWN]:
-        yield f"    {row.object} {row.field}: {_value(row.before)} → {_value(row.after)}"
+        yield f"    {row.object} {row.field}: {shown(row.before)} → {shown(row.after)}"
     if len(rows) > SHOWN:
         yield f"    … and {len(rows) - SHOWN} more"
 
@@ -53,19 +53,20 @@ def _proposal(proposal: ProposalRow) -> Iterator[str]:
     yield f"proposal  {proposal.kind} on {base.branch or 'no branch'} ({base.sha[:12]}) of {base.repository}"
     for rest in proposal.remaining[:SHOWN]:
         yield (
-            f"    remains {rest.object} {rest.field}: {_value(rest.known_good)} known good, "
-            f"{_value(rest.after_proposal)} after it"
+            f"    remains {rest.object} {rest.field}: {shown(rest.known_good)} known good, "
+            f"{shown(rest.after_proposal)} after it"
         )
     for also in proposal.also_changes[:SHOWN]:
         yield f"    also changes {also.object} {also.field}"
     yield proposal.diff.rstrip("\n")
 
 
-def _value(value: Scalar) -> str:
+def shown(value: Scalar) -> str:
+    """A value in one line, cut where it is long."""
     if value is None:
         return "(absent)"
-    shown = str(value).lower() if isinstance(value, bool) else _line(str(value))
-    return shown if len(shown) <= 80 else f"{shown[:79]}…"
+    said = str(value).lower() if isinstance(value, bool) else _line(str(value))
+    return said if len(said) <= 80 else f"{said[:79]}…"
 
 
 def _line(told: str) -> str:
