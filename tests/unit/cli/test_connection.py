@@ -179,10 +179,12 @@ def waiting(kind: str, value: str, reason: str) -> Status:
         (waiting("Ready", "Unknown", "NotMeasured"), "kubectl mfu doctor gpt-small -n team-a"),
         (waiting("Stalled", "True", "InvalidSpec"), "kubectl mfu runbook InvalidSpec"),
         (waiting("Deprecated", "True", "OldValue"), "OldValue: Write what the message says"),
+        (waiting("ProfilingFailed", "True", "NotInstrumented"), "Next: kubectl mfu onboard Job/gpt -n team-a"),
     ],
 )
 def test_what_has_not_begun_says_what_to_do_next(api: ApiServer, found: Status, next_step: str) -> None:
     api.keep(found)
+    api.objects["team-a", "gpt-small"]["spec"]["workload"] = {"kind": "Job", "name": "gpt"}
     assert any(next_step in line for line in said("status", "gpt-small").splitlines() if line.startswith("→"))
 
 

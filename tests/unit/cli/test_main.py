@@ -1,6 +1,8 @@
 """The command itself: what it offers, and how it fails."""
 
+import re
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -9,11 +11,28 @@ from mfu_operator import __version__
 from mfu_operator.cli import main as command
 from mfu_operator.errors import Stall
 
+ROOT = Path(__file__).parents[3]
+TEXTS = (
+    "operator/**/*.py",
+    "operator/**/*.yaml",
+    "runbooks/**/*.md",
+    "charts/**/*.md",
+    "charts/**/*.yaml",
+    "crds/*.yaml",
+)
+
 
 def test_help_names_every_word() -> None:
     shown = CliRunner().invoke(command.cli, ["-h"]).output
     for word in command.WORDS:
         assert f"kubectl mfu {word}" in shown
+
+
+def test_every_command_that_a_text_names_exists() -> None:
+    pages = [ROOT / "README.md", *(page for pattern in TEXTS for page in ROOT.glob(pattern))]
+    named = {word for page in pages for word in re.findall(r"`?kubectl mfu ([a-z]+)", page.read_text())}
+    assert len(pages) > 300
+    assert named - {*command.WORDS, *command.OF_JOBS} == {"cannot"}, "as in: a command of kubectl mfu cannot answer"
 
 
 def test_it_tells_its_version() -> None:

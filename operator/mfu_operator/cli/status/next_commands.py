@@ -34,7 +34,7 @@ _COMMANDS: Mapping[str, str] = {
     "NoSeries": _DOCTOR,
     "NoUsableSignal": _DOCTOR,
     "NotDeployedByApplication": _APPLICATIONS,
-    "NotInstrumented": _TEMPLATE,
+    "NotInstrumented": "kubectl mfu onboard {kind}/{named} -n {namespace}",
     "NotManagedByGitOps": _APPLICATIONS,
     "PodUnreachable": _DOCTOR,
     "ProfilerImageMissing": _VALUES,
@@ -72,4 +72,5 @@ def next_command(reason: str, item: Mapping[str, Any]) -> str | None:
         namespace=metadata["namespace"],
         kind=str(workload.get("kind") or "jobs"),
         workload=str(workload.get("name") or ""),
+        named=str(workload.get("name") or "NAME"),
     ).replace("  ", " ")
