@@ -188,6 +188,32 @@ def test_watched_namespaces_are_the_only_ones_it_is_bound_in(tmp_path: Path) -> 
     assert bound == {"a", "b", "argocd", "mfu-system"}
 
 
+def test_each_watched_namespace_has_a_binding_of_its_own_that_is_as_old_as_its_being_watched(tmp_path: Path) -> None:
+    def bindings(values: Mapping[str, Any]) -> dict[str, Any]:
+        objects = rendered(values, tmp_path)
+        found = {
+            each["metadata"]["name"]: each["spec"].get("matchResources")
+            for each in objects
+            if each["kind"] == "ValidatingAdmissionPolicyBinding"
+            and each["spec"]["policyName"] == "mfu-system-mfu-operator-authority"
+        }
+        [readable] = [
+            rule["resourceNames"] for rule in rules(objects) if "validatingadmissionpolicybindings" in rule["resources"]
+        ]
+        assert readable == list(found)
+        assert (
+            "namespaceSelector" not in policy(objects, "mfu-system-mfu-operator-authority")["spec"]["matchConstraints"]
+        )
+        return found
+
+    name = "mfu-system-mfu-operator-authority"
+    assert bindings({}) == {name: None}
+    assert bindings({"watchNamespaces": ["a", "b"]}) == {
+        f"{name}-{each}": {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": each}}}
+        for each in ("a", "b")
+    }
+
+
 def test_nothing_is_written_but_jobs_events_the_lease_and_what_is_its_own(tmp_path: Path) -> None:
     writes = {"create", "update", "patch", "delete"}
     written = {

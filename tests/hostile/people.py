@@ -1,6 +1,7 @@
 """Who writes TrainingBaselines, before a real API server with the chart's roles and policies."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from kubernetes import client
@@ -86,6 +87,22 @@ class Person:
             GROUP, VERSION, self._namespace, PLURAL, name, dict(change), dry_run="All",
             _content_type="application/merge-patch+json",
         ))  # fmt: skip
+
+    @contextmanager
+    def status(self, name: str, fields: Mapping[str, Any]) -> Iterator[None]:
+        """Its status holds these fields for a while, and none of them before and afterwards."""
+
+        def write(written: Mapping[str, Any]) -> None:
+            self._custom.patch_namespaced_custom_object_status(
+                GROUP, VERSION, self._namespace, PLURAL, name, {"status": dict(written)},
+                _content_type="application/merge-patch+json",
+            )  # fmt: skip
+
+        write(fields)
+        try:
+            yield
+        finally:
+            write(dict.fromkeys(fields))
 
     def _said(self, deed: Any) -> str:
         try:

@@ -155,6 +155,31 @@ def test_a_pull_request_is_approved_by_somebody_who_may_propose_it(plane: Contro
     assert Person(plane, AUTHOR, TEAM).changes("rich", rejected) == ""
 
 
+@pytest.mark.parametrize("word", ["snooze", "reset"])
+@pytest.mark.parametrize(
+    "held",
+    [
+        {"snooze": {"untilAt": "2099-01-01T00:00:00Z", "reason": "release"}},
+        {"refused": [{"sha": "a" * 40, "subject": "s", "reason": "on purpose", "refusedAt": "2026-01-01T00:00:00Z"}]},
+    ],
+    ids=["snoozed", "refused"],
+)
+def test_what_a_person_held_back_is_let_go_by_somebody_who_may_propose_it(
+    plane: ControlPlane, word: str, held: Mapping[str, Any]
+) -> None:
+    written = {"metadata": {"annotations": {f"mfu-operator.io/{word}": "1s"}}}
+    author = Person(plane, AUTHOR, TEAM)
+    assert author.changes("rich", written) == "", "nothing is held back"
+    operator = Person(plane, ACCOUNT, TEAM)
+    with operator.status("rich", held), operator.status("plain", held):
+        assert "where a person snoozed or refused a pull request, need the verb propose" in author.changes(
+            "rich", written
+        )
+        assert Person(plane, LEAD, TEAM).changes("rich", written) == ""
+        assert author.changes("plain", written) == "", "it proposes nothing"
+        assert author.changes("rich", {"spec": {"suspend": True}}) == ""
+
+
 def test_an_object_is_not_declared_seen_by_somebody_who_may_not_write_it(plane: ControlPlane) -> None:
     found = guard(plane.operator, "mfu-system-mfu-operator-authority")
     assert found is not None

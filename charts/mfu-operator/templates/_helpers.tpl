@@ -94,3 +94,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 [{{ join ", " $texts }}]
 {{- end -}}
+
+{{/* The binding of the policy that guards baselines, in one namespace or ("") everywhere: (list $ namespace). */}}
+{{- define "mfu.authority" -}}
+{{ include "mfu.clusterName" (index . 0) }}-authority{{ with index . 1 }}-{{ . }}{{ end }}
+{{- end -}}

@@ -26,7 +26,8 @@ _NEVER = tuple(
     for each in (
         "0.0.0.0/8", "::/128",  # this host, by another name
         "169.254.0.0/16", "fe80::/10",  # link-local, and the metadata services of AWS, GCP, Azure, OpenStack
-        "fd00:ec2::/32", "100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32",  # of AWS, Alibaba, Azure, Oracle
+        "fd00:ec2::/32", "fd20:ce::254/128",  # of AWS and GCP over IPv6
+        "100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32",  # of Alibaba, Azure, Oracle
         "224.0.0.0/4", "ff00::/8", "255.255.255.255/32",
     )
 )  # fmt: skip

@@ -23,6 +23,9 @@ from mfu_operator.model.baseline import (
 TAKES_EFFECT_S = 10.0
 """An API server asks a new policy within about a second; the clocks of several may differ by some."""
 
+EVERYWHERE = "*"
+"""The namespace of a binding that is for all."""
+
 
 @dataclass(frozen=True, slots=True)
 class Guard:

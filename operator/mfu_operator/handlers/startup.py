@@ -10,7 +10,7 @@ import kopf
 from prometheus_client import start_http_server
 
 from mfu_operator.adapters.cluster import Leadership, cluster_id, connect
-from mfu_operator.adapters.cluster.guard import guard
+from mfu_operator.adapters.cluster.guard import guards
 from mfu_operator.adapters.cluster.lease import LEASE_DURATION_S
 from mfu_operator.adapters.cluster.neighbours import installations
 from mfu_operator.adapters.git import process
@@ -105,7 +105,7 @@ def _shell() -> Shell:
     )
     policy = settings.admission_policy
     authority = Authority(
-        lambda: guard(api, policy) if policy else None, settings.accept_unguarded, settings.remediation_modes
+        lambda: guards(api, policy, watches) if policy else {}, settings.accept_unguarded, settings.remediation_modes
     )
     authority.look()
     fleet = Fleet(authority.judged)

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from mfu_operator.adapters.timestamps import unix_time
-from mfu_operator.api.guarded import Guard, unguarded
+from mfu_operator.api.guarded import EVERYWHERE, Guard, unguarded
 from mfu_operator.errors import MfuError, Stall
 from mfu_operator.model.baseline import BaselineSpec, RemediationMode
 
@@ -21,21 +21,21 @@ class Authority:
     """Looks every minute which admission policy guards the objects; `judged` answers from memory. Any thread may ask.
 
     Args:
-        guard: reads the policy's binding; None: there is none.
+        guards: reads the policy's bindings, by namespace (EVERYWHERE: one for all).
         accepted: whether guarded fields count without one.
         modes: what baselines propose that do not say it, by namespace ("*": all others).
     """
 
     def __init__(
         self,
-        guard: Callable[[], Guard | None],
+        guards: Callable[[], Mapping[str, Guard]],
         accepted: bool = False,
         modes: Mapping[str, RemediationMode] = MappingProxyType({}),
     ) -> None:
-        self._guard = guard
+        self._guards = guards
         self._accepted = accepted
         self._modes = modes
-        self._known: Guard | None = None
+        self._known: Mapping[str, Guard] = {}
 
     def judged(self, body: Mapping[str, Any], spec: BaselineSpec) -> BaselineSpec | Stall:
         """The spec of an object, or why it is not followed."""
@@ -44,7 +44,8 @@ class Authority:
         if self._accepted:
             return spec
         made_s = unix_time(metadata.get("creationTimestamp")) or 0.0
-        return unguarded(spec, metadata, made_s, self._known) or spec
+        guard = self._known.get(metadata["namespace"], self._known.get(EVERYWHERE))
+        return unguarded(spec, metadata, made_s, guard) or spec
 
     def _with_mode(self, body: Mapping[str, Any], spec: BaselineSpec) -> BaselineSpec:
         mode = self._modes.get(body["metadata"]["namespace"], self._modes.get("*"))
@@ -56,7 +57,7 @@ class Authority:
         """Look once; whether it is another policy than before. Where the API server cannot be asked, what was seen
         last stands."""
         try:
-            found = self._guard()
+            found = self._guards()
         except MfuError as error:
             log.warning("admission policy: %s: %s", error.reason, error.message)
             return False

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mfu_operator.api.group import GUARDED_ANNOTATION
-from mfu_operator.api.guarded import Guard
+from mfu_operator.api.guarded import EVERYWHERE, Guard
 from mfu_operator.errors import Retry, Stall
 from mfu_operator.model.baseline import RemediationMode
 from mfu_operator.process.authority import Authority
@@ -33,7 +33,7 @@ BODY: Mapping[str, Any] = {
 
 
 def looked(guard: Guard | None) -> Authority:
-    authority = Authority(lambda: guard)
+    authority = Authority(lambda: {EVERYWHERE: guard} if guard else {})
     authority.look()
     return authority
 
@@ -67,7 +67,7 @@ def test_a_baseline_that_names_no_mode_has_its_namespaces(
     body["metadata"]["namespace"] = namespace
     body["spec"] |= {"profiling": {}, "remediation": {"mode": written} if written else {}}
     for accepted in (True, False):
-        member, _ = Fleet(Authority(lambda: None, accepted, MODES).judged).saw(body, 0.0)
+        member, _ = Fleet(Authority(dict, accepted, MODES).judged).saw(body, 0.0)
         assert not isinstance(member.spec, Stall) and member.spec.remediation.mode is followed
 
 
@@ -80,19 +80,19 @@ def test_another_word_about_an_object_that_is_not_followed_is_no_other_spec() ->
 
 
 def test_without_a_policy_it_is_followed_where_an_administrator_accepts_it() -> None:
-    fleet = Fleet(Authority(lambda: None, accepted=True).judged)
+    fleet = Fleet(Authority(dict, accepted=True).judged)
     assert not isinstance(fleet.saw(BODY, 0.0)[0].spec, Stall)
 
 
 def test_another_policy_lets_every_object_be_read_again() -> None:
-    found: list[Guard | None] = [None]
+    found: list[dict[str, Guard]] = [{}]
     authority = Authority(lambda: found[-1])
     assert not authority.look()
     fleet = Fleet(authority.judged)
     member, _ = fleet.saw(BODY, 0.0)
     fleet.end(member, 600.0)
     member.due_s = 600.0
-    found.append(Guard("young", 0.0))
+    found.append({EVERYWHERE: Guard("young", 0.0)})
     assert authority.look() and not authority.look()
     fleet.read_again(5.0)
     assert fleet.begin(5.0, 1, 1) == [member]
@@ -102,13 +102,26 @@ def test_another_policy_lets_every_object_be_read_again() -> None:
 def test_where_the_api_server_cannot_be_asked_what_was_seen_last_stands(caplog: pytest.LogCaptureFixture) -> None:
     answers = iter([POLICY])
 
-    def guard() -> Guard:
+    def guards() -> dict[str, Guard]:
         for each in answers:
-            return each
+            return {EVERYWHERE: each}
         raise Retry("ClusterUnreachable", "it is gone")
 
-    authority = Authority(guard)
+    authority = Authority(guards)
     assert authority.look() and not authority.look()
     member, _ = Fleet(authority.judged).saw(BODY, 0.0)
     assert isinstance(member.spec, Stall) and "a-uid" in member.spec.message
     assert "ClusterUnreachable" in caplog.text
+
+
+def test_what_was_written_in_a_namespace_before_it_was_served_the_policy_did_not_see() -> None:
+    young = Guard("young", POLICY.made_s + 3600)
+    authority = Authority(lambda: {"team-a": POLICY, "team-b": young})
+    authority.look()
+    body = deepcopy(dict(BODY))
+    body["metadata"]["creationTimestamp"] = "2023-11-14T22:43:20Z"  # half an hour after the first, before the second
+    followed = {}
+    for namespace in ("team-a", "team-b", "team-c"):
+        body["metadata"] |= {"namespace": namespace, "uid": namespace}
+        followed[namespace] = not isinstance(Fleet(authority.judged).saw(deepcopy(body), 0.0)[0].spec, Stall)
+    assert followed == {"team-a": True, "team-b": False, "team-c": False}
