@@ -6,7 +6,14 @@ import sys
 def main() -> None:
     """Run the operator, or hand over to the command line."""
     if sys.argv[1:2] == ["run"]:
-        from mfu_operator.handlers.run import run
+        try:
+            from mfu_operator.handlers.run import run
+        except ModuleNotFoundError as error:
+            if error.name != "kopf":
+                raise
+            sys.exit(
+                "mfu_operator run needs kopf, which the command line does not: pip install 'mfu-operator[operator]'"
+            )
 
         run()
     else:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -16,6 +17,8 @@ from tests.cluster.progress import progress
 from tests.cluster.state import cache_dir
 
 _GO_MODULES = Path(__file__).parent / "go"
+_HERE = {"x86_64": "amd64", "aarch64": "arm64"}
+"""Go's names of the processors, by those of the kernel."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +151,8 @@ def go_binaries_folder(module: str) -> Path:
 
     Those for another processor (``GOARCH``) are apart from those that run here.
     """
-    folder = cache_dir() / "bin" / os.environ.get("GOARCH", "")
+    processor = os.environ.get("GOARCH", "")
+    folder = cache_dir() / "bin" / ("" if processor == _HERE.get(platform.machine()) else processor)
     return folder / f"{module}-{_build_key(_GO_MODULES / module, GO_BUILDS[module])}"
 
 

@@ -65,3 +65,13 @@ def test_a_module_that_does_not_compile_is_a_failed_command(
     with pytest.raises(CommandFailed, match="ended with status 3"):
         toolchain._compile(module, GoBuild({"example.test/cmd": "cmd"}), tmp_path / "finished")
     assert not (tmp_path / "finished").exists()
+
+
+def test_what_is_built_for_another_processor_is_apart_from_what_runs_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    monkeypatch.delenv("GOARCH", raising=False)
+    here = toolchain.go_binaries_folder("helm")
+    monkeypatch.setenv("GOARCH", "amd64")
+    assert toolchain.go_binaries_folder("helm") == here
+    monkeypatch.setenv("GOARCH", "arm64")
+    assert toolchain.go_binaries_folder("helm").parent == here.parent / "arm64"
