@@ -103,7 +103,7 @@ def _recorded(training: Spec, profiling: Profiling) -> Spec:
         raise Stall(
             "CommandRequired",
             f"container {training['name']!r} takes its command from its image, which cannot "
-            "be wrapped in nsys; write it out in spec.profiling.command",
+            f"be wrapped in nsys; {command_read_with(training)}, and write it in spec.profiling.command",
         )
     environment = {**nsys.capture_environment(profiling.warmup_steps, profiling.steps), **profiling.env}
     copy = {key: value for key, value in training.items() if key not in (*TRAINING_ONLY, "args", "restartPolicy")}
@@ -114,6 +114,15 @@ def _recorded(training: Spec, profiling: Profiling) -> Spec:
         "env": kept + added,
         "volumeMounts": _with_shared(training),
     }
+
+
+def command_read_with(container: Mapping[str, Any], pod: str = "POD") -> str:
+    """How a person reads the command that a container's image says: of the live process, or of the image."""
+    name, image = container.get("name"), container.get("image")
+    return (
+        f"read it with `kubectl exec {pod} -c {name} -- cat /proc/1/cmdline | tr '\\0' '\\n'` or with "
+        f"`crane config {image}` (Entrypoint and Cmd)"
+    )
 
 
 def _sidecar(container: Spec) -> Spec:

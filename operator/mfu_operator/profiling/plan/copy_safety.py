@@ -20,6 +20,7 @@ from mfu_operator.profiling.plan.manifest import (
     words_at,
 )
 from mfu_operator.profiling.plan.training import Training
+from mfu_operator.profiling.surgery import command_read_with
 
 SHARED_MEMORY = "/dev/shm"  # noqa: S108 - a host path that manifests mount, not a file of ours
 _CACHE_PATH = re.compile(r"(^|/)\.?(cache|tmp|scratch)(/|$)")
@@ -74,7 +75,7 @@ def _refusals(training: Training, template: Manifest, workload: Manifest, runnin
     for container in (*containers_of(template), *mappings_at(spec, "initContainers")):
         yield from _of_privilege(container)
     yield from _of_volumes(spec)
-    yield from _of_command(training.container)
+    yield from _of_command(training.container, template)
     for container in (*containers_of(template), *mappings_at(spec, "initContainers")):
         yield from _of_uploads(container)
     for container in (*containers_of(template), *sidecars_of(template)):
@@ -143,13 +144,14 @@ def _of_volumes(spec: Manifest) -> Iterator[Missing]:
             yield Missing("HostPath", f"volume {name!r} is the node's folder {path}, which the live run uses as well")
 
 
-def _of_command(container: Manifest) -> Iterator[Missing]:
+def _of_command(container: Manifest, template: Manifest) -> Iterator[Missing]:
     command = command_of(container)
     if not command.words:
+        pod = text_at(template, "metadata", "name") or "POD"
         yield Missing(
             "CommandUnknown",
-            f"container {text_at(container, 'name')!r} takes its command from its image; write it in the "
-            "manifest or in spec.profiling.command",
+            f"container {text_at(container, 'name')!r} takes its command from its image; "
+            f"{command_read_with(container, pod)}, and write it in the manifest or in spec.profiling.command",
         )
     if command.waits:
         yield Missing("CommandWaits", "the container only waits, and what trains in it is started by others")

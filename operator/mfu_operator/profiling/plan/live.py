@@ -79,9 +79,8 @@ def probe_missing(training: Training, template: Manifest, roles: Sequence[Role])
     elsewhere = _instrumented_elsewhere(training, roles)
     if elsewhere:
         return Missing("WrongRole", f"mfu_probe is in {', '.join(elsewhere)}, which does not train")
-    return Missing(
-        "NotInstrumented", f"container {training.container_name} neither declares port {PORT} nor runs `mfu_probe run`"
-    )
+    told = f"container {training.container_name} neither declares port {PORT} nor runs `mfu_probe run`"
+    return Missing("NotInstrumented", told + _of_image(container))
 
 
 def daemon_missing(training: Training, template: Manifest) -> Missing | None:
@@ -113,6 +112,16 @@ def _same(template: Manifest, training: Training) -> Manifest:
     """The training container in the pod as it runs."""
     found = (each for each in containers_of(template) if text_at(each, "name") == training.container_name)
     return next(found, training.container)
+
+
+def _of_image(container: Manifest) -> str:
+    """What no patch can add where the image alone says what runs."""
+    if command_of(container).words:
+        return ""
+    return (
+        "; its image says the command, so that no patch can begin it with `mfu_probe run --`: write the command in the "
+        "manifest, or call mfu_probe.start() in the program"
+    )
 
 
 def _launcher_missing(training: Training) -> Missing | None:

@@ -268,3 +268,18 @@ def test_a_manifest_of_any_shape_has_a_plan_or_a_reason(kind: tuple[str, str], s
 def test_a_shells_script_of_many_blanks_is_read_at_once() -> None:
     script = "torchrun" + " " * 60_000 + "train.py --save " + "-" * 4_000
     assert plan(job(template(container(command=["bash", "-c", script]))))["training"]["container"] == "pytorch"
+
+
+def test_a_command_that_the_image_says_comes_with_how_to_read_it_and_what_no_patch_can_add() -> None:
+    found = plan(job(template(container("train", command=None))))
+    of_copy = next(each["message"] for each in found["refused"] if each["recorder"] == "nsys")
+    assert "kubectl exec POD -c train -- cat /proc/1/cmdline | tr" in of_copy
+    assert "crane config registry.example/gpt" in of_copy
+    assert "call mfu_probe.start() in the program" in found["because"]
+
+
+def test_the_live_pod_is_named_where_its_command_is_read() -> None:
+    pod = template(container("train", command=None))
+    running = {"metadata": {"name": "gpt-x7k2p"}, "status": {"phase": "Running"}, **pod}
+    found = plan(job(pod), pods=[running])
+    assert any("kubectl exec gpt-x7k2p -c train" in each["message"] for each in found["refused"])
