@@ -47,7 +47,7 @@ def conditions(
         waits: what the next fact waits for, without anything having failed.
     """
     found = [
-        _ready(world, status),
+        _ready(world, status, waits),
         _reconciling(world, status, waits),
         _stalled(world, failures),
         _regressed(status.incident),
@@ -66,7 +66,7 @@ def conditions(
     return tuple(dated if aside is None else [*dated, aside])
 
 
-def _ready(world: World, status: Status) -> Condition:
+def _ready(world: World, status: Status, waits: Sequence[Wait]) -> Condition:
     if world.spec.suspend:
         return Condition("Ready", "Unknown", "Suspended", "spec.suspend is true: nothing is measured or judged")
     if world.problem is not None:
@@ -80,7 +80,7 @@ def _ready(world: World, status: Status) -> Condition:
         return Condition("Ready", "False", judgement.reason, judgement.message)
     measured = "the job is measured and judged against its baseline"
     reason, which = _which_run(world)
-    return Condition("Ready", "True", reason, measured + which + _missing_source(world))
+    return Condition("Ready", "True", reason, measured + which + _missing_source(world) + _held_up(status, waits))
 
 
 def _which_run(world: World) -> tuple[str, str]:
@@ -102,6 +102,14 @@ def _missing_source(world: World) -> str:
     if problem is None or world.spec.remediation.mode is RemediationMode.OBSERVE:
         return ""
     return f"; which revision it runs is not known, so no commit could be found: {problem.reason}: {problem.message}"
+
+
+def _held_up(status: Status, waits: Sequence[Wait]) -> str:
+    """What the profile of the healthy job waits for, by its reason alone: how many wait with it changes all the time.
+    Of an incident `Reconciling` says it."""
+    if status.incident is not None or not waits:
+        return ""
+    return f"; its profile waits: {', '.join(dict.fromkeys(wait.reason for wait in waits))}"
 
 
 def _recording(status: Status) -> str:

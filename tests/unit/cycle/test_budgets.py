@@ -69,7 +69,7 @@ def test_a_budget_that_is_spent_stays_spent_when_the_operator_restarts(stage: St
     stage.restart()
     stage.tick(1200)
     assert stage.job.endswith("-a2")
-    assert [each.reason for each in stage.backoff.waiting()] == ["BudgetSpent"]
+    assert "its profile waits: BudgetSpent" in stage.holding("Ready").message
     stage.tick(DAY_S)
     assert stage.job.endswith("-a3")
 
