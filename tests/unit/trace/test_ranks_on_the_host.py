@@ -1,10 +1,12 @@
 """Collectives of the host (gloo) tell the late rank, too."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from mfu_operator.trace import answer
 from mfu_operator.trace.analyze import analyze
 from mfu_operator.trace.answer import Ranks
 from tests.support.gloo_loop import GlooJob, GlooRank
@@ -61,8 +63,10 @@ def test_a_slower_network_is_no_straggler(tmp_path: Path) -> None:
     assert found.ranks.skew_ns < 20e6
 
 
-def test_even_ranks_have_no_straggler(tmp_path: Path) -> None:
-    assert analyze([GlooJob(EVEN).write(tmp_path / "ranks")]).diagnosis.bottleneck == "KernelBound"
+def test_even_ranks_have_no_straggler_and_an_answer_in_json(tmp_path: Path) -> None:
+    found = analyze([GlooJob(EVEN).write(tmp_path / "ranks")])
+    assert found.diagnosis.bottleneck == "KernelBound"
+    assert json.loads(answer.encode(found))["ranks"]["inTurns"] is True
 
 
 def test_steps_are_cut_at_the_optimizers_where_nothing_else_marks_them(tmp_path: Path) -> None:

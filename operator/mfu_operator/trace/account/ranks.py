@@ -321,7 +321,7 @@ def _own_parts(
     if not any(one.on_host for one in recorded):
         return parts
     found = []
-    for account, its, wait in zip(accounts, parts, waits, strict=True):
+    for account, its, wait in zip(accounts, parts, waits.tolist(), strict=True):
         words = GROUPS["compute"] if account.account_from == "nvtx" else GROUPS["host"]
         whole = _sum(its, words)
         left = max(0.0, 1 - wait / whole) if whole else 0.0
