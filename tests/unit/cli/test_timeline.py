@@ -17,7 +17,7 @@ from mfu_operator.cli.timeline.moments import moments_of
 from mfu_operator.cli.timeline.story import chapters
 from mfu_operator.errors import MfuError
 from mfu_operator.model.diagnosis import Bottleneck, Diagnosis
-from mfu_operator.model.incident import Approval, Exoneration, Incident
+from mfu_operator.model.incident import Approval, Exoneration, Incident, PinFact, Proof
 from mfu_operator.model.proposal import PullRequestState
 from tests.support import worlds
 from tests.support.worlds import NOW_S, ONSET_S, ailing, explained, incident
@@ -158,6 +158,28 @@ def test_a_commit_that_was_wrongly_blamed_is_told_before_the_next() -> None:
 )  # fmt: skip
 def test_an_incident_s_last_moment_is_told(changes: dict[str, Any], last: str) -> None:
     assert whats(explained(**changes))[-1] == last
+
+
+@pytest.mark.parametrize(
+    ("proof", "told"),
+    [
+        (Proof("idleInput", 2e5, 64e6, 3e5, True, replace(PROFILED, finished_at=NOW_S + 2000)),
+         [("CapturingAgain", "Job mfu-gpt-small-3f2a91c0-1-a1"),
+          ("CapturedAgain", "idleInput 0.3 ms, 64.0 ms while slow")]),
+        (Proof("idleInput", 2e5, 64e6, missing=("NotLive", "the job ended")),
+         [("NotCapturedAgain", "NotLive: the job ended")]),
+        (Proof("idleInput", 2e5, 64e6), []),
+    ],
+)  # fmt: skip
+def test_the_step_after_the_recovery_is_told_after_it(proof: Proof, told: list[tuple[str, str]]) -> None:
+    found = moments_of(replace(OVER, proof=proof))
+    after = [each.what for each in found].index("Recovered") + 1
+    assert [(each.what, each.told) for each in found[after:]] == told
+
+
+def test_what_came_with_no_commit_is_named_as_the_suspect() -> None:
+    found = moments_of(explained(pin=PinFact("1f", ("chart gpt 1.3.0 instead of 1.2.0",))))
+    assert found[-1].told == "what came with no commit: chart gpt 1.3.0 instead of 1.2.0"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from mfu_operator.gitops.values import signal_name, value
 from mfu_operator.model.diagnosis import NOTHING_GREW, Bottleneck, Diagnosis
-from mfu_operator.model.incident import Incident, ProfileFact, ProposalFact, SuspectFact
+from mfu_operator.model.incident import Incident, ProfileFact, Proof, ProposalFact, SuspectFact
 from mfu_operator.model.proposal import PullRequestState
 
 NOT_RULED_OUT = "hardware is not ruled out"
@@ -58,6 +58,8 @@ def _facts(incident: Incident) -> Iterator[Fact]:
         yield "Exonerated", told, each.exonerated_at, "Exonerated"
     if incident.suspect is not None:
         yield from _suspect(incident.suspect)
+    elif incident.pin is not None:
+        yield "Suspected", f"what came with no commit: {'; '.join(incident.pin.told)}", None, "Suspected"
     if incident.approved is not None:
         yield "Approved", incident.approved.reason, incident.approved.approved_at, "Approved"
     if incident.proposal is not None:
@@ -114,12 +116,26 @@ def _proposal(proposal: ProposalFact) -> Iterator[Fact]:
         yield "Closed", f"{where} was closed without a merge", None, "PullRequestClosed"
 
 
+def _proof(proof: Proof) -> Iterator[Fact]:
+    """The step that was captured again after the recovery."""
+    profile = proof.profile
+    if profile is not None:
+        yield "CapturingAgain", f"Job {profile.job}", profile.created_at, "CapturingAgain"
+    if proof.missing is not None:
+        yield "NotCapturedAgain", ": ".join(proof.missing), None, "NotCapturedAgain"
+    elif proof.part is not None and proof.slow_ns is not None and proof.after_ns is not None:
+        told = f"{proof.part} {proof.after_ns / 1e6:.1f} ms, {proof.slow_ns / 1e6:.1f} ms while slow"
+        yield "CapturedAgain", told, None if profile is None else profile.finished_at, "CapturedAgain"
+
+
 def _end(incident: Incident) -> Iterator[Fact]:
     recovery = incident.recovery
     if recovery is not None:
         after = value(recovery.signal, recovery.after)
         told = f"{signal_name(recovery.signal)} {after}; {recovery.gpu_hours_lost:.3g} device-hours lost"
         yield "Recovered", told, recovery.recovered_at, "Recovered"
+        if incident.proof is not None:
+            yield from _proof(incident.proof)
     elif incident.ended_at is not None:
         because = incident.accepted or incident.superseded or ": ".join(incident.closed or ())
         lost = "" if incident.gpu_hours_lost is None else f"; {incident.gpu_hours_lost:.3g} device-hours lost"
