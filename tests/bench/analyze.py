@@ -1,5 +1,7 @@
 """python -m tests.bench.analyze [TIMES]: our analysis beside the floor, HolisticTraceAnalysis and nsys-ai.
 
+python -m tests.bench.analyze ranks: the case of 64 ranks alone, as text.
+
 Prints what it measures, and writes it to tests/bench/README.md. Exits with 1 where a target is missed.
 """
 
@@ -22,6 +24,10 @@ EXPORT = TRACES / "nsys/h100_2gpu_1s.sqlite"
 OPERATIONS_OF_3_MB = "40000"
 RESULTS = Path(__file__).parent / "README.md"
 OURS, THE_FLOOR, THE_HTA, NSYS_AI = "mfu-operator", "the floor", "HTA 0.5.0", "nsys-ai 0.3.0"
+MANY, MANY_MB = 64, 54
+MOST_CPU_S, MOST_MIB = 25.0, 512.0
+"""For all of MANY ranks."""
+
 EVENTS = (1_000_000, 3_000_000, 10_000_000)
 GROWN_TIMES = 3
 """A quarter of the CPU time of ten million events is the kernel clearing pages, which costs twice as much from one run
@@ -77,6 +83,11 @@ class Report:
 
 
 def main() -> None:
+    if sys.argv[1:] == ["ranks"]:
+        report = Report()
+        with tempfile.TemporaryDirectory(prefix="mfu-bench-", dir="/var/tmp") as folder:
+            _many_ranks(report, Path(folder) / "many")
+        sys.exit(1 if report.missed else 0)
     times = int(sys.argv[1]) if len(sys.argv) > 1 else 5
     report = Report()
     report.say(ABOUT.format(times=times, grown=GROWN_TIMES, machine=described(), day=datetime.now(UTC).date()).rstrip())
@@ -85,6 +96,7 @@ def main() -> None:
         _one_trace(report, "One Kineto trace of 35 MB, gzip", REAL, times)
         _one_trace(report, "One Kineto trace of 54 MB, gzip", ranks[0], times)
         _eight_ranks(report, ranks, times)
+        _many_ranks(report, Path(folder) / "many")
         _nsys(report, EXPORT, "An nsys export", Path(folder), times)
         generated = Path(folder) / "generated.sqlite"
         _write("nsys", generated, OPERATIONS_OF_3_MB)
@@ -110,6 +122,17 @@ def _eight_ranks(report: Report, paths: Sequence[Path], times: int) -> None:
     report.at_least(5, "HTA's CPU time over ours", cost[THE_HTA].cpu_s / cost[OURS].cpu_s)
     report.at_least(5, "HTA's wall time over ours", cost[THE_HTA].wall_s / cost[OURS].wall_s)
     report.at_most(0.5, "memory over HTA's", cost[OURS].memory_mib / cost[THE_HTA].memory_mib)
+
+
+def _many_ranks(report: Report, folder: Path) -> None:
+    """A folder of a job's ranks, 3.5 GB on the disk, that the one command takes."""
+    folder.mkdir()
+    _write("plain-ranks", folder, str(MANY), str(MANY_MB), str(REAL))
+    cost = side_by_side([_ours(folder)], GROWN_TIMES)
+    shutil.rmtree(folder)
+    report.table(f"A folder of {MANY} ranks of {MANY_MB} MB each, plain JSON", cost)
+    report.at_most(MOST_CPU_S, "seconds of CPU time", cost[OURS].cpu_s)
+    report.at_most(MOST_MIB, "MiB of memory", cost[OURS].memory_mib)
 
 
 def _nsys(report: Report, export: Path, title: str, folder: Path, times: int) -> None:

@@ -1,6 +1,7 @@
 """Large traces, made of small ones the same way every time.
 
-python -m tests.bench.grown kineto|nsys PATH EVENTS, or ranks FOLDER COUNT MEBIBYTES SOURCE; prints how many it wrote.
+python -m tests.bench.grown kineto|nsys PATH EVENTS, or ranks|plain-ranks FOLDER COUNT MEBIBYTES SOURCE; prints how
+many it wrote.
 """
 
 import gzip
@@ -8,6 +9,7 @@ import json
 import re
 import sqlite3
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -94,15 +96,30 @@ def nsys(path: Path, events: int) -> int:
 
 
 def ranks(source: Path, folder: Path, count: int, mebibytes: int) -> list[Path]:
-    """A real Kineto trace of rank 3 as so many ranks, each of that size: after its end its beginning follows again."""
+    """A real Kineto trace of rank 3 of 8 as so many ranks, each of that size before gzip."""
+    paths = [folder / f"rank{rank}.json.gz" for rank in range(count)]
+    for path, text in zip(paths, _texts(source, count, mebibytes), strict=True):
+        path.write_bytes(gzip.compress(text, 1))
+    return paths
+
+
+def plain_ranks(source: Path, folder: Path, count: int, mebibytes: int) -> list[Path]:
+    """The same without gzip: each file is of that size."""
+    paths = [folder / f"rank{rank}.json" for rank in range(count)]
+    for path, text in zip(paths, _texts(source, count, mebibytes), strict=True):
+        path.write_bytes(text)
+    return paths
+
+
+def _texts(source: Path, count: int, mebibytes: int) -> Iterator[bytes]:
+    """The trace under each rank's number: after its end its beginning follows again."""
     text = gzip.decompress(source.read_bytes())
     begin, end = text.index(b'"traceEvents": [') + len(b'"traceEvents": ['), text.rindex(b"]")
     again = _beginning_again(EVENT_END.split(text[begin:end]), (mebibytes << 20) - len(text))
     longer = b"".join([text[:end].rstrip(), b",\n", b",\n".join(again), text[end:]])
-    paths = [folder / f"rank{rank}.json.gz" for rank in range(count)]
-    for rank, path in enumerate(paths):
-        path.write_bytes(gzip.compress(longer.replace(b'"rank": 3', b'"rank": %d' % rank, 1), 1))
-    return paths
+    longer = longer.replace(b'"world_size": 8', b'"world_size": %d' % count, 1)
+    for rank in range(count):
+        yield longer.replace(b'"rank": 3', b'"rank": %d' % rank, 1)
 
 
 def _beginning_again(events: list[bytes], size: int) -> list[bytes]:
@@ -130,9 +147,10 @@ def _beginning_again(events: list[bytes], size: int) -> list[bytes]:
 
 def main() -> None:
     kind, path, *how = sys.argv[1:]
-    if kind == "ranks":
+    if kind in ("ranks", "plain-ranks"):
         count, mebibytes, source = how
-        written = len(ranks(Path(source), Path(path), int(count), int(mebibytes)))
+        write = {"ranks": ranks, "plain-ranks": plain_ranks}[kind]
+        written = len(write(Path(source), Path(path), int(count), int(mebibytes)))
     else:
         written = {"kineto": kineto, "nsys": nsys}[kind](Path(path), int(how[0]))
     sys.stdout.write(f"{written}\n")

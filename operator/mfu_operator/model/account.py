@@ -22,7 +22,7 @@ PARTS = (
 )
 """The parts of a step, in the contract's order (schemaVersion 1)."""
 
-ANALYSIS = 5
+ANALYSIS = 6
 """Which analysis makes an account now. It is raised whenever the same trace gives another account: a fact that an
 earlier analysis did not look for is absent from its accounts as one that was looked for and not there is."""
 

@@ -45,6 +45,13 @@ STARTUP_NS = BLIND.ns(
 )
 STARTUP_COPIES_NS = BLIND.ns("startupCopiesNs", "of it, copies to the device")
 
+FILES_UNREAD = BLIND.number(
+    "filesUnread", Unit.COUNT, "files of the folder that could not be read, each of them a rank's for all that is known"
+)
+LEFT_OUT_NS = BLIND.ns(
+    "leftOutNs", "how much longer the mean step is with the steps that are left out of it because they are unlike it"
+)
+
 SPREAD = Section("Spread: standard deviations over the counted steps")
 SPREAD_STEPS = SPREAD.number(
     "spreadSteps", Unit.COUNT, "steps that the spreads are of, where the counted ones are too few to have one"

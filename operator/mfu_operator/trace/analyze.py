@@ -62,7 +62,7 @@ def answer_of(
     reads: Sequence[Read], baseline: Sequence[Read] = (), unreadable: Sequence[answer.UnreadableFile] = ()
 ) -> answer.Answer:
     """The answer from traces that are read already, with the files that could not be."""
-    now = mean_account(reads)
+    now = mean_account(reads, len(unreadable))
     before = mean_account(baseline) if baseline else None
     compared = compare_ranks(reads)
     every = [device for one in reads for device in one.devices]
@@ -81,7 +81,8 @@ def answer_of(
 
 def profile(traces: Sequence[Path], step_range: str | None = None) -> StepAccount:
     """The mean account over all devices of the traces: what a profiling Job hands back. Raises Unreadable."""
-    return mean_account(read_all(traces, step_range))
+    reads, unread = read_any(formats.expand(traces), step_range)
+    return mean_account(reads, len(unread))
 
 
 def read_all(paths: Sequence[Path], step_range: str | None) -> tuple[Read, ...]:
@@ -114,14 +115,20 @@ def read_any(
     return tuple(reads), tuple(unreadable)
 
 
-def mean_account(reads: Sequence[Read]) -> StepAccount:
-    """The mean over all devices. Raises Unreadable (NoTrace) where there are none."""
+def mean_account(reads: Sequence[Read], unread: int = 0) -> StepAccount:
+    """The mean over all devices, with so many files more that could not be read.
+
+    Raises:
+        Unreadable: NoTrace, where there are none.
+    """
     every = [device.mean for one in reads for device in one.counted]
     if not every:
         raise Unreadable("NoTrace", "no trace was given; name a file or a folder")
     mean = merged(_of_steps(every))
     compared = compare_ranks(reads)
     observed = {**_recorded_ranks(reads), **({} if compared is None else _rank_facts(compared))}
+    if unread:
+        observed[facts.FILES_UNREAD] = float(unread)
     return replace(mean, facts=mean.facts | observed)
 
 

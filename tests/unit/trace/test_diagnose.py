@@ -9,8 +9,9 @@ from mfu_operator.model.account import PARTS, KernelTotal, StepAccount
 from mfu_operator.model.diagnosis import Bottleneck
 from mfu_operator.trace.analyze import analyze
 from mfu_operator.trace.diagnosis import causes
-from mfu_operator.trace.diagnosis.diagnose import GROUPS, diagnose
+from mfu_operator.trace.diagnosis.diagnose import diagnose
 from mfu_operator.trace.diagnosis.difference import difference, kernel_deltas
+from mfu_operator.trace.diagnosis.growth import GROUPS
 from tests.support.facts import facts_of
 from tests.support.synthetic.faults import FAULTS, RANK_FAULTS
 from tests.support.synthetic.kineto_file import KinetoFile
@@ -41,9 +42,12 @@ def test_growth_that_the_spread_hides_is_said_and_nothing_is_less_sure() -> None
     hidden = diagnose(account(std_ms=20, compute=66, communication=40, idleInput=2, idleHost=8), HEALTHY)
     assert hidden.bottleneck is None
     assert hidden.confidence <= 0.5
-    assert "steps vary by 20.0 ms now and 0.1 ms in the baseline: more of them would tell" in hidden.evidence
+    assert (
+        "uneven steps, which vary by 20.0 ms now and 0.1 ms in the baseline: growth of less than 22%"
+        in hidden.evidence[-1]
+    )
     assert diagnose(HEALTHY, HEALTHY).confidence == 1
-    assert not [said for said in diagnose(HEALTHY, HEALTHY).evidence if "vary" in said]
+    assert not [said for said in diagnose(HEALTHY, HEALTHY).evidence if "uneven" in said]
 
 
 def with_facts(of: StepAccount, **facts: float) -> StepAccount:

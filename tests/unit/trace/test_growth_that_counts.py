@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 
 from mfu_operator.model.diagnosis import Bottleneck
-from mfu_operator.trace.diagnosis import diagnose
+from mfu_operator.trace.diagnosis import growth
 from tests.support.cases import account_of
 
 STEP = account_of(compute=100e6)
 UNEVEN = replace(account_of(compute=100e6, slowestIn="input", ownStdNs=0.0), std_ns=50e6)
-LEAST = diagnose.LEAST_GROWTH * STEP.mean_ns
+LEAST = growth.LEAST_GROWTH * STEP.mean_ns
 
 
 @pytest.mark.parametrize(
@@ -22,5 +22,5 @@ def test_waits_for_input_of_all_ranks_together_are_distinguished_from_noise(
     waits: float, waits_for_the_slowest: float, counts: bool
 ) -> None:
     groups = defaultdict(float, {Bottleneck.INPUT_STARVED: waits, Bottleneck.STRAGGLER: waits_for_the_slowest})
-    limit = diagnose._limit(UNEVEN, STEP, groups)
+    limit = growth._limit(UNEVEN, STEP, groups)
     assert (limit == pytest.approx(LEAST)) is counts

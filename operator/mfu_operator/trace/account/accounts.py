@@ -23,7 +23,7 @@ from mfu_operator.trace.account.collectives import (
 from mfu_operator.trace.account.steps import FEWEST_INTERIOR, Steps, find_steps, in_counted, span
 from mfu_operator.trace.account.windows.repetition import between_optimizer_steps, repeated
 from mfu_operator.trace.account.windows.startup import Moment, Startup, longest_gaps, startup
-from mfu_operator.trace.account.windows.uneven import without_uneven
+from mfu_operator.trace.account.windows.uneven import left_out_ns, without_uneven
 from mfu_operator.trace.columns import parts as part_numbers
 from mfu_operator.trace.columns.distinct import distinct
 from mfu_operator.trace.formatting import milliseconds
@@ -195,6 +195,7 @@ def _mean(trace: Trace, steps: Steps, parts: Ints, source: str, *warnings: str) 
                 **{fact: spread(parts[np.ix_(alike, of)].sum(axis=1)) for fact, of in SPREADS.items()},
                 **host_facts.input_facts(trace, steps, counted),
                 **({} if alike == counted else {facts.SPREAD_STEPS: float(len(alike))}),
+                **({facts.LEFT_OUT_NS: left_out_ns(steps)} if steps.left_out else {}),
                 **blind_spots.of_trace(trace, steps),
                 **host_facts.blocked_facts(trace, steps, counted),
                 **host_facts.collective_facts(trace, steps, counted),

@@ -4,7 +4,6 @@ With a baseline the bottleneck is what grew, not what is large. It works from co
 operator never needs a trace.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -14,26 +13,9 @@ from mfu_operator.model.diagnosis import Bottleneck, Diagnosis
 from mfu_operator.model.fact import Number
 from mfu_operator.trace.diagnosis import abstain, causes, comparable, recorded
 from mfu_operator.trace.diagnosis.case import Case
+from mfu_operator.trace.diagnosis.growth import GROUPS, MUST_BE_SEEN, groups_ns, least_ns, left_out_ns, limit_ns
 from mfu_operator.trace.diagnosis.opportunities import Opportunity, one_of_several, opportunities, whole
 from mfu_operator.trace.formatting import milliseconds
-
-GROUPS: Mapping[Bottleneck, tuple[str, ...]] = {
-    Bottleneck.INPUT_STARVED: ("idleInput",),
-    Bottleneck.COMMS_BOUND: ("communication",),
-    Bottleneck.KERNEL_BOUND: ("compute",),
-    Bottleneck.HOST_BOUND: ("idleSync", "idleAlloc", "idleHost", "idleLaunch"),
-    Bottleneck.COPY_BOUND: ("h2d", "d2h", "d2d", "memset"),
-}
-"""Every part but idleUnknown, under the bottleneck that it speaks for."""
-
-SPREADS: Mapping[Bottleneck, Number] = {
-    Bottleneck.INPUT_STARVED: facts.INPUT_STD_NS,
-    Bottleneck.COMMS_BOUND: facts.COMMUNICATION_STD_NS,
-    Bottleneck.KERNEL_BOUND: facts.COMPUTE_STD_NS,
-    Bottleneck.HOST_BOUND: facts.HOST_STD_NS,
-    Bottleneck.COPY_BOUND: facts.COPY_STD_NS,
-}
-"""The facts that hold the groups' spreads."""
 
 WORDS: Mapping[Bottleneck, str] = {
     Bottleneck.INPUT_STARVED: "input wait",
@@ -44,27 +26,11 @@ WORDS: Mapping[Bottleneck, str] = {
     Bottleneck.STRAGGLER: "waiting for a slow rank",
 }
 
-LEAST_GROWTH = 0.025
-"""Of the baseline's step. Below 1 % nothing may be blamed, from 5 % on everything must be seen: this is the geometric
-middle."""
-
-SIGMAS = 3.0
-"""Growth must exceed this many standard errors of the difference of the means (Welch), and more of them the fewer the
-steps: 3 · (1 + 3 / f) is Student's 99.87 % quantile for f degrees of freedom within 3 % from f = 8. Two loops that are
-the same differ by more once in 700 times."""
-
-FEWEST_STEPS = 3
-LEAST_OF_FEW = 0.1
-"""Of the baseline's step, where there are too few steps to know their spread."""
-
 MOST_UNKNOWN = 1 / 3
 """A diagnosis that rests on more unknown time than this is none."""
 
 MUCH_SKEW = 0.1
 """Of the step: ranks that wait longer than this for one of them wait for a straggler."""
-
-MOST = 0.5
-"""Of what the ranks wait for each other: where what grew on all of them cannot explain more, something else does."""
 
 LARGE = 0.1
 """Of the step: without a baseline, what takes more than this is said, though another takes most."""
@@ -119,17 +85,9 @@ def _differential(now: StepAccount, baseline: StepAccount) -> Diagnosis:
     delta = {part: now.parts_ns.get(part, 0.0) - baseline.parts_ns.get(part, 0.0) for part in PARTS}
     growth = now.mean_ns - baseline.mean_ns
     summary = _steps_sentence(now, baseline)
-    groups = {one: sum(delta[part] for part in parts) for one, parts in GROUPS.items()}
-    groups |= _straggling(groups, now, baseline)
-    limit = _limit(now, baseline, groups)
-    limit = min(limit, _limit_of_largest(now, baseline, delta))
+    groups, limit = groups_ns(now, baseline), limit_ns(now, baseline)
     if growth <= limit:
-        hidden = _hidden_by_spread(now, baseline)
-        said = (summary, f"less than the {milliseconds(limit)} that counts", *hidden)
-        certainty = limit / (limit + max(0.0, growth))
-        if hidden:
-            certainty = min(certainty, recorded.MOST_WITHOUT)
-        return Diagnosis(None, None, round(certainty, 2), said, delta_ns=delta)
+        return _unchanged(Case(now, baseline), summary, delta)
     grown = sum(value for value in groups.values() if value > 0) + max(0.0, delta["idleUnknown"])
     if delta["idleUnknown"] > MOST_UNKNOWN * grown:
         return _unknown(now, delta, f"{milliseconds(delta['idleUnknown'])} of the growth cannot be explained")
@@ -141,12 +99,29 @@ def _differential(now: StepAccount, baseline: StepAccount) -> Diagnosis:
     return _with_cause(case, bottleneck, evidence, certainty, delta)
 
 
+def _unchanged(case: Case, summary: str, delta: Mapping[str, float]) -> Diagnosis:
+    """Nothing grew; inconclusive where the recording as a whole did, by steps that are not in the mean."""
+    now, baseline = case.now, case.baseline
+    assert baseline is not None
+    growth, left_out, limit = now.mean_ns - baseline.mean_ns, left_out_ns(now, baseline), limit_ns(now, baseline)
+    if left_out > 0 and growth + left_out > max(limit, MUST_BE_SEEN * baseline.mean_ns):
+        why = (
+            f"uneven steps: those that are left out of the mean add {milliseconds(left_out)} per step "
+            f"({left_out / baseline.mean_ns:.1%}), and the others did not grow: one recording does not tell whether "
+            "such steps come back"
+        )
+        found = _inconclusive(why, recorded.SEVERAL_TIMES)
+        return replace(found, evidence=(summary, why), delta_ns=delta)
+    least = least_ns(now, baseline)
+    said = (summary, f"less than the {milliseconds(limit)} that counts")
+    return Diagnosis(None, None, round(least / (least + max(0.0, growth)), 2), said, delta_ns=delta)
+
+
 def _absolute(now: StepAccount) -> Diagnosis:
     unknown = now.parts_ns.get("idleUnknown", 0.0)
-    groups = {one: sum(now.parts_ns.get(part, 0.0) for part in parts) for one, parts in GROUPS.items()}
+    groups = groups_ns(now, None)
     if unknown > MOST_UNKNOWN * max(now.mean_ns - groups[Bottleneck.KERNEL_BOUND], 1.0) and unknown > 0.1 * now.mean_ns:
         return _unknown(now, {}, f"{milliseconds(unknown)} of {milliseconds(now.mean_ns)} cannot be explained")
-    groups |= _straggling(groups, now, None)
     if groups.get(Bottleneck.STRAGGLER, 0.0) > MUCH_SKEW * now.mean_ns:
         return _straggler_alone(now, groups[Bottleneck.STRAGGLER] / now.mean_ns)
     groups.pop(Bottleneck.STRAGGLER, None)
@@ -248,42 +223,6 @@ def _beside(now: StepAccount) -> tuple[str, ...]:
     return (f"{said}: ranges do not tell what of it is waited for",)
 
 
-def _straggling(
-    groups: Mapping[Bottleneck, float], now: StepAccount, baseline: StepAccount | None
-) -> dict[Bottleneck, float]:
-    """Waiting for a slow rank, taken out of communication; what that rank loses counts as the others' wait."""
-    if facts.SLOWEST_RANK not in now.facts or (baseline is not None and facts.RANK_SKEW_NS not in baseline.facts):
-        return {}
-    skew, wait = (_fact(now, name) - _fact(baseline, name) for name in (facts.RANK_SKEW_NS, facts.RANK_WAIT_NS))
-    waiting = _where_ranks_wait(now)
-    moved = max(0.0, min(wait, groups[waiting]))
-    shared = _late_in_turns(groups, now, moved) if baseline is not None else None
-    if shared is not None and shared is not waiting:
-        return {shared: groups[shared] + moved, waiting: groups[waiting] - moved}
-    return {Bottleneck.STRAGGLER: max(skew, wait), waiting: groups[waiting] - moved}
-
-
-def _late_in_turns(groups: Mapping[Bottleneck, float], now: StepAccount, wait_ns: float) -> Bottleneck | None:
-    """What grew on all ranks and makes each of them late in turn; None where one rank is late, or nothing explains it.
-
-    What comes at random to each of n ranks, m per step in the mean, makes all of them wait for the unlucky one: they
-    lose at most n · m.
-    """
-    ranks = now.facts.number(facts.RANKS_RECORDED) or 1.0
-    if facts.RANKS_IN_TURNS not in now.facts or wait_ns <= 0:
-        return None
-    own = {one: grown for one, grown in groups.items() if one is not Bottleneck.COMMS_BOUND}
-    largest = max(own, key=lambda one: own[one])
-    return largest if own[largest] * (ranks - 1) >= MOST * wait_ns else None
-
-
-def _where_ranks_wait(now: StepAccount) -> Bottleneck:
-    """Where the waiting for another rank stands: in collectives of the device, or around those of the host."""
-    if not now.facts.number(facts.HOST_COLLECTIVE_NS) or now.facts.number(facts.COMMUNICATION_CALLS):
-        return Bottleneck.COMMS_BOUND
-    return Bottleneck.KERNEL_BOUND if now.account_from == "nvtx" else Bottleneck.HOST_BOUND
-
-
 def _fact(account: StepAccount | None, fact: Number) -> float:
     return 0.0 if account is None else account.facts.number(fact) or 0.0
 
@@ -343,67 +282,6 @@ def _inconclusive(why: str, advice: str) -> Diagnosis:
     return Diagnosis(
         Bottleneck.INCONCLUSIVE, None, 0.0, (why,), advice=(advice,), runbook=_runbook(Bottleneck.INCONCLUSIVE)
     )
-
-
-def _limit(now: StepAccount, baseline: StepAccount, groups: Mapping[Bottleneck, float]) -> float:
-    """The growth that counts, ns: beyond noise (Welch 1947), and beyond what is worth a word.
-
-    Where mostly the input grew, the spread is that of the steps without it: a wait that comes in some steps only is
-    the fault itself, not noise. So is what the other ranks wait for one that waits for its input.
-    """
-    spread = now.std_ns
-    late = groups.get(Bottleneck.STRAGGLER, 0.0) if now.facts.word(facts.SLOWEST_IN) == "input" else 0.0
-    waited = groups[Bottleneck.INPUT_STARVED] + late
-    waited_for = late > 0 or (facts.RANKS_IN_TURNS in now.facts and waited >= max(groups.values()))
-    rest = now.facts.number(facts.OWN_STD_NS if waited_for else facts.REST_STD_NS)
-    known = max(waited, _fact(now, facts.COMPILE_NS) - _fact(baseline, facts.COMPILE_NS))
-    if rest is not None and known > LEAST_GROWTH * baseline.mean_ns:
-        spread = min(spread, rest)
-    return max(_least(now, baseline), _error(now, baseline, spread, baseline.std_ns))
-
-
-def _limit_of_largest(now: StepAccount, baseline: StepAccount, delta: Mapping[str, float]) -> float:
-    """The growth that counts where one group of parts grew beyond its own spread, ns; infinite where none did.
-
-    Steps that vary in one part do not hide the growth of another, which is steady.
-    """
-    groups = {one: sum(delta[part] for part in parts) for one, parts in GROUPS.items()}
-    largest = max(groups, key=lambda one: groups[one])
-    of_now, of_baseline = (one.facts.number(SPREADS[largest]) for one in (now, baseline))
-    if min(map(_spread_steps, (now, baseline))) < FEWEST_STEPS or of_now is None or of_baseline is None:
-        return math.inf
-    least = _least(now, baseline)
-    return least if groups[largest] > max(least, _error(now, baseline, of_now, of_baseline)) else math.inf
-
-
-def _least(now: StepAccount, baseline: StepAccount) -> float:
-    few = min(map(_spread_steps, (now, baseline))) < FEWEST_STEPS
-    return (LEAST_OF_FEW if few else LEAST_GROWTH) * baseline.mean_ns
-
-
-def _hidden_by_spread(now: StepAccount, baseline: StepAccount) -> tuple[str, ...]:
-    """Growth that would count, were the steps more alike."""
-    if now.mean_ns - baseline.mean_ns <= _least(now, baseline):
-        return ()
-    spreads = f"{milliseconds(now.std_ns)} now and {milliseconds(baseline.std_ns)} in the baseline"
-    return (f"steps vary by {spreads}: more of them would tell",)
-
-
-def _error(now: StepAccount, baseline: StepAccount, spread: float, of_baseline: float) -> float:
-    """What a difference of means must exceed to be more than chance, ns."""
-    error = math.sqrt(spread**2 / max(now.count, 1) + of_baseline**2 / max(baseline.count, 1))
-    freedom = max(_freedom(now) + _freedom(baseline), 1)
-    return SIGMAS * (1 + 3 / freedom) * error
-
-
-def _spread_steps(account: StepAccount) -> float:
-    return account.facts.number(facts.SPREAD_STEPS) or account.count
-
-
-def _freedom(account: StepAccount) -> float:
-    """Degrees of freedom of the spread; one fewer where it is a median deviation, which uses the data less well."""
-    few = account.facts.number(facts.SPREAD_STEPS)
-    return account.count - 1 if few is None else max(few - 2, 0)
 
 
 def _steps_sentence(now: StepAccount, baseline: StepAccount) -> str:

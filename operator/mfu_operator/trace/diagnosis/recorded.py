@@ -13,10 +13,16 @@ from mfu_operator.model.diagnosis import Bottleneck, Diagnosis
 from mfu_operator.model.fact import Number
 from mfu_operator.trace.diagnosis.case import Case
 from mfu_operator.trace.diagnosis.causes.inputs import in_one_step, peak_sentence
+from mfu_operator.trace.diagnosis.growth import FEWEST_STEPS, MUST_BE_SEEN, least_ns, left_out_ns, limit_ns
+from mfu_operator.trace.formatting import milliseconds
 
 MOST_WITHOUT = 0.5
 """The confidence of what rests on something that was not recorded."""
 
+SEVERAL_TIMES = (
+    "record at least three times as many steps, or the same again: a step that is unlike the others by accident does "
+    "not come back"
+)
 RECORD_ALL = "record every rank, so that waiting can be distinguished from transferring"
 
 
@@ -46,13 +52,25 @@ def _ranks(case: Case) -> str | None:
 def missing_ranks(account: StepAccount) -> str | None:
     """Which ranks of the job were not recorded; None where none is known to be missing."""
     world, recorded = (account.facts.number(one) for one in (facts.WORLD_SIZE, facts.RANKS_RECORDED))
-    if world is None or world <= (recorded or 1):
+    if world is None:
+        return _unread(account)
+    if world <= (recorded or 1):
         return None
     which = account.facts.word(facts.RANKS_MISSING)
     named = f": {which} {'were' if ',' in which or '-' in which else 'was'} not recorded" if which else ""
     return (
         f"{recorded or 1:.0f} of {world:.0f} ranks recorded{named}, and this does not distinguish transferring from "
         "waiting for one of the others"
+    )
+
+
+def _unread(account: StepAccount) -> str | None:
+    unread = account.facts.number(facts.FILES_UNREAD)
+    if not unread:
+        return None
+    files = "1 file" if unread == 1 else f"{unread:.0f} files"
+    return (
+        f"{files} of the folder could not be read, and this does not distinguish transferring from waiting for theirs"
     )
 
 
@@ -110,9 +128,64 @@ def _other_loaders(case: Case) -> str | None:
     )
 
 
+def _indistinct(case: Case) -> str | None:
+    """Steps that are so few, or vary so much, that growth which must be seen would not have shown."""
+    now, baseline = case.now, case.baseline
+    if baseline is None:
+        return None
+    limit, grown = limit_ns(now, baseline), now.mean_ns - baseline.mean_ns
+    if grown <= least_ns(now, baseline) and limit <= MUST_BE_SEEN * baseline.mean_ns:
+        return None
+    spreads = f"{milliseconds(now.std_ns)} now and {milliseconds(baseline.std_ns)} in the baseline"
+    few = min(now.count, baseline.count)
+    of = f"; {few} step{' is' if few == 1 else 's are'} in the mean" if few < FEWEST_STEPS else ""
+    hidden = f"growth of less than {limit / baseline.mean_ns:.0%} would not show, more of them would tell"
+    return f"uneven steps, which vary by {spreads}{of}: {hidden}"
+
+
+def _first_before(case: Case) -> str | None:
+    if case.baseline is None or not case.baseline.facts.number(facts.FIRST_ITERATION):
+        return None
+    return "the baseline's steps include the run's first iteration, whose start-up hides growth"
+
+
+def _left_out(case: Case) -> str | None:
+    """What steps that are left out of the mean add; no matter where it is less than what is worth a word."""
+    now, baseline = case.now, case.baseline
+    added = 0.0 if baseline is None else left_out_ns(now, baseline)
+    if baseline is None or added <= 0 or added + now.mean_ns - baseline.mean_ns <= least_ns(now, baseline):
+        return None
+    return f"steps that are left out of the mean, because they are unlike it, add {milliseconds(added)} per step"
+
+
+def _mostly_left_out(case: Case) -> str | None:
+    if case.baseline is None or left_out_ns(case.now, case.baseline) <= case.now.mean_ns - case.baseline.mean_ns:
+        return None
+    return _left_out(case)
+
+
+def _apart(case: Case) -> str | None:
+    """One rank's steps are as long as the job's where the ranks meet in them; otherwise the others may be slow."""
+    missing = None if case.baseline is None else missing_ranks(case.now)
+    if missing is None or case.fact(facts.COMMUNICATION_CALLS) or case.fact(facts.HOST_COLLECTIVE_NS):
+        return None
+    return f"{missing.partition(', and ')[0]}, and nothing recorded says that this one waits for them"
+
+
 LOADERS = Need("the loaders' workers of every rank", _other_loaders)
 WORKERS = Need("the loader's workers", _workers)
 STARTS = Need("starts of workers", _starts)
+
+NOTHING_GREW: Sequence[Need] = (
+    Need("enough steps, alike", _indistinct),
+    Need("every step in the mean", _left_out),
+    Need("a baseline after its start-up", _first_before),
+    Need("every rank, or collectives in which they meet", _apart),
+)
+"""What must have been recorded for "nothing grew" to be sure."""
+
+GREW: Sequence[Need] = (Need("most of what was lost in the mean", _mostly_left_out),)
+"""What must have been recorded for any bottleneck, with a baseline."""
 
 NEEDS: Mapping[str, Sequence[Need]] = {
     "DataLoaderWorkers": (INPUT_RANGES,),
@@ -165,8 +238,12 @@ MORE_STEPS = (
 
 def bounded(found: Diagnosis, case: Case) -> Diagnosis:
     """The diagnosis with the confidence that what was recorded allows."""
-    if found.bottleneck is Bottleneck.COMMS_BOUND and found.cause is None:
-        needs: Sequence[Need] = (RANKS,) if _longer(case) else ()
+    if found.bottleneck is Bottleneck.INCONCLUSIVE:
+        return found
+    if found.bottleneck is None:
+        needs: Sequence[Need] = NOTHING_GREW
+    elif found.bottleneck is Bottleneck.COMMS_BOUND and found.cause is None:
+        needs = (RANKS,) if _longer(case) else ()
     elif found.bottleneck is Bottleneck.STRAGGLER and found.cause is None:
         needs = (RECORDED,)
     else:
@@ -174,6 +251,8 @@ def bounded(found: Diagnosis, case: Case) -> Diagnosis:
     event = found.bottleneck is Bottleneck.INPUT_STARVED and in_one_step(case)
     if event:
         needs = (*needs, STARTS)
+    if found.bottleneck is not None:
+        needs = (*needs, *GREW)
     missing = tuple(said for need in dict.fromkeys(needs) if (said := need.missing(case)) is not None)
     if not missing:
         return found

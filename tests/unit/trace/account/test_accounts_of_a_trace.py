@@ -326,5 +326,5 @@ def test_a_steps_facts_hold_its_inputs_and_its_blocked_time() -> None:
         0.25 * MS,
         0.5 * MS,
     )
-    assert observed["analysis"] == 5.0
+    assert observed["analysis"] == 6.0
     assert steps_of(0, 1).left_out == Steps(("a",), column([0]), column([1]), 0).left_out

@@ -50,6 +50,13 @@ def without_uneven(trace: Trace, steps: Steps) -> Steps:
     return replace(steps, left_out=unlike, warnings=(*steps.warnings, said))
 
 
+def left_out_ns(steps: Steps) -> float:
+    """How much longer the mean step is with those that are left out of it; nothing where they are short."""
+    lengths = steps.end - steps.start
+    every = column([index for index, inside in enumerate(steps.interior) if inside])
+    return max(0.0, float(lengths[every].mean() - lengths[column(steps.counted)].mean()))
+
+
 def _unlike(lengths: Ints, index: int, among: Sequence[int], least: float) -> bool:
     median = float(np.median(lengths[column([one for one in among if one != index])]))
     return bool(lengths[index] > UNLIKE * median or lengths[index] < least * median)
