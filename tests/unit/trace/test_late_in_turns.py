@@ -42,3 +42,25 @@ def test_ranks_that_several_of_them_keep_waiting_for_input_have_no_straggler(tmp
     assert isinstance(found.ranks, Ranks)
     assert found.ranks.evidence.endswith("; the ranks take turns in being late")
     assert (found.diagnosis.bottleneck, found.diagnosis.cause) == (Bottleneck.INPUT_STARVED, None)
+
+
+TWO_SLOW = replace(HEALTHY, ranks=2, steps=13, read_ms=3.4, transform_ms=8.0)
+
+
+def test_of_two_ranks_that_wait_for_input_the_one_that_waits_less_is_seen(tmp_path: Path) -> None:
+    found = compared(TWO_SLOW, replace(TWO_SLOW, seed=101, transform_ms=24.0), "kineto", tmp_path).diagnosis
+    assert (found.bottleneck, found.cause) == (Bottleneck.INPUT_STARVED, None)
+    assert found.confidence <= MOST_WITHOUT
+    assert any("that of rank" in one for one in found.evidence)
+
+
+def test_workers_that_every_rank_has_fewer_of_are_no_straggler(tmp_path: Path) -> None:
+    found = compared(TWO_SLOW, replace(TWO_SLOW, seed=101, workers=1), "nsys", tmp_path).diagnosis
+    assert (found.bottleneck, found.cause) == (Bottleneck.INPUT_STARVED, "DataLoaderWorkers")
+
+
+def test_a_store_that_is_slow_for_one_rank_makes_it_the_straggler(tmp_path: Path) -> None:
+    for form in ("kineto", "nsys"):
+        slow = replace(TWO_SLOW, seed=101, late=(("read_ms", 24.0),))
+        found = compared(TWO_SLOW, slow, form, tmp_path / form).diagnosis
+        assert (found.bottleneck, found.cause) == (Bottleneck.STRAGGLER, "SlowInput")

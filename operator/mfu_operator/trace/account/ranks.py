@@ -46,6 +46,11 @@ ALSO_WAITS = 0.25
 """Of what the slowest rank waits for its input beyond the fastest: another that waits for as much starves as well, and
 it is no accident of the one."""
 
+ALSO_VARIES = 0.15
+"""Of what the slowest rank waits for its input beyond the others: a standard deviation of another rank's own wait that
+is as large. One in four of the slowest's batches that comes late there too has several times that; where a loader keeps
+up, the wait for a batch that is ready varies by hundredths."""
+
 SAME_LOADING = 0.1
 """Of what its loader's threads load: one that loads no longer than the others' is as fast as they are."""
 
@@ -145,9 +150,10 @@ def _as_slow(accounts: Sequence[StepAccount], slowest: int, where: str, extra_ns
         return _exceeds(busy, slowest) < EXPLAINS * extra_ns
     if where == "input":
         loading = [_loading_ns(one) for one in accounts]
-        if None in loading:
-            return _others_starve(accounts, slowest)
-        return _exceeds(loading, slowest) < SAME_LOADING * (loading[slowest] or 0.0)
+        if None not in loading:
+            return _exceeds(loading, slowest) < SAME_LOADING * (loading[slowest] or 0.0)
+        dry = _others_starve(accounts, slowest) or _others_run_dry(accounts, slowest, extra_ns)
+        return dry or _loaders_alike(accounts, slowest)
     return False
 
 
@@ -156,6 +162,29 @@ def _others_starve(accounts: Sequence[StepAccount], slowest: int) -> bool:
     waits = [one.parts_ns.get("idleInput", 0.0) for one in accounts]
     second = max(wait for rank, wait in enumerate(waits) if rank != slowest)
     return second > min(waits) and second - min(waits) >= ALSO_WAITS * (waits[slowest] - min(waits))
+
+
+def _others_run_dry(accounts: Sequence[StepAccount], slowest: int, extra_ns: float) -> bool:
+    """Whether another rank had to wait for a batch of its workers now and then.
+
+    The loop runs at the pace of the slowest loader, so that one which is faster has its buffer full: its rank never
+    waits. One that makes its rank wait even once is no faster, or hardly so, and late by accident the less.
+    """
+    by_workers = [one.facts.word(facts.LOADER) != "inline" for one in accounts]
+    varies = [one.facts.number(facts.INPUT_STD_NS) or 0.0 for one in accounts]
+    others = max(one for rank, one in enumerate(varies) if rank != slowest)
+    return all(by_workers) and extra_ns > 0 and others >= ALSO_VARIES * extra_ns
+
+
+def _loaders_alike(accounts: Sequence[StepAccount], slowest: int) -> bool:
+    """Whether, in what was recorded of the loaders, the slowest rank's has as many workers and as fast a store."""
+    workers = [one.facts.number(facts.LOADER_THREADS) or 0.0 for one in accounts]
+    stores = [
+        sum(one.facts.number(wait) or 0.0 for wait in (facts.LOAD_NETWORK_NS, facts.LOAD_FILE_NS)) for one in accounts
+    ]
+    if not all(workers) or not all(stores) or workers[slowest] < max(workers):
+        return False
+    return _exceeds(stores, slowest) < SAME_LOADING * stores[slowest]
 
 
 def _exceeds(values: Sequence[float | None], one: int) -> float:

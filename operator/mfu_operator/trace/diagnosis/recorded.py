@@ -172,7 +172,16 @@ def _apart(case: Case) -> str | None:
     return f"{missing.partition(', and ')[0]}, and nothing recorded says that this one waits for them"
 
 
+def _in_turns(case: Case) -> str | None:
+    """Ranks that starve in turns: where their loaders were not recorded, it may be the one that is waited for most."""
+    rank = case.fact(facts.SLOWEST_RANK)
+    if facts.RANKS_IN_TURNS not in case.now.facts or case.fact(facts.LOAD_OWN_NS) is not None or rank is None:
+        return None
+    return f"what the loaders' workers do was not recorded: that of rank {rank:.0f}, which starves most, may be slower"
+
+
 LOADERS = Need("the loaders' workers of every rank", _other_loaders)
+TURNS = Need("the loaders' workers, where ranks starve in turns", _in_turns)
 WORKERS = Need("the loader's workers", _workers)
 STARTS = Need("starts of workers", _starts)
 
@@ -230,6 +239,9 @@ ONLY_OTHERS_RULE_OUT = ("SlowLink", "HostCollectives")
 ONLY_WORKERS_TELL = ("PrefetchBursts",)
 """Causes that any loader which is too slow throughout looks like: its workers deliver together."""
 
+FEWER_OR_NONE = "DataLoaderWorkers"
+"""The cause that the number of workers tells, which is seen on every rank."""
+
 MORE_STEPS = (
     "record at least three times as many steps as the loader has workers, with nsys --trace=cuda,nvtx,osrt "
     "--trace-fork-before-exec=true, or torch.profiler's with_stack=True"
@@ -248,6 +260,8 @@ def bounded(found: Diagnosis, case: Case) -> Diagnosis:
         needs = (RECORDED,)
     else:
         needs = NEEDS.get(found.cause or "", ())
+    if found.bottleneck is Bottleneck.INPUT_STARVED and found.cause != FEWER_OR_NONE:
+        needs = (*needs, TURNS)
     event = found.bottleneck is Bottleneck.INPUT_STARVED and in_one_step(case)
     if event:
         needs = (*needs, STARTS)

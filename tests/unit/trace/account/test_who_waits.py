@@ -213,9 +213,19 @@ def test_one_exceeds_the_median_of_the_others_where_all_are_known(
     assert ranks._exceeds(values, 2 if more is not None else 1) == (5.0 if more is None else more)
 
 
-def starved(input_ms: float) -> StepAccount:
-    """A rank that waits so long for its input, of whose loader nothing is known."""
-    return replace(loader(None), parts_ns={"idleInput": input_ms * MS})
+def starved(input_ms: float, **named: Any) -> StepAccount:
+    """A rank that waits so long for its input, of whose loader little is known."""
+    return replace(loader(None, **named), parts_ns={"idleInput": input_ms * MS})
+
+
+def varying(std_ms: float, **named: Any) -> StepAccount:
+    """One whose wait varies over the steps."""
+    return starved(1, inputStdNs=std_ms * MS, **named)
+
+
+def reading(ms: float, threads: float = 4.0, **named: Any) -> StepAccount:
+    """One whose workers read for so long, of which nothing more is known."""
+    return starved(1, loaderThreads=threads, loadFileNs=ms * MS, **named)
 
 
 @pytest.mark.parametrize(
@@ -231,6 +241,16 @@ def starved(input_ms: float) -> StepAccount:
         ("input", [starved(1), starved(9), starved(2.9)], False),
         ("input", [starved(3), starved(9)], False),
         ("input", [starved(0), starved(0), starved(0)], False),
+        ("input", [varying(0.6), varying(9)], True),
+        ("input", [varying(0.5), varying(9)], False),
+        ("input", [varying(0), varying(9), varying(0.6)], True),
+        ("input", [varying(0.6, loader="inline"), varying(9, loader="inline")], False),
+        ("input", [reading(9), reading(9.9)], True),
+        ("input", [reading(9), reading(10.1)], False),
+        ("input", [reading(9), reading(9, threads=3)], False),
+        ("input", [reading(9, threads=3), reading(9)], True),
+        ("input", [reading(9, threads=0), reading(9, threads=0)], False),
+        ("input", [reading(0), reading(0)], False),
         ("compute", [host(8), host(8)], False),
         ("compute", [loader(100.0), loader(100.0)], False),
     ],
