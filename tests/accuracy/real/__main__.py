@@ -64,11 +64,13 @@ def report(found: Sequence[Said]) -> str:
 
 def main() -> None:
     tried = list(cases([int(sys.argv[1])])) if len(sys.argv) > 1 else held_out()
+    found: list[Said] = []
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        found = list(pool.map(said, tried, chunksize=8))
-    for one in found:
-        if one.verdict != "right":
-            sys.stderr.write(f"{one.verdict}: {one.words} {one.confidence:.2f}: {one.case}\n")
+        for one in pool.map(said, tried, chunksize=8):
+            found.append(one)
+            if one.verdict != "right":
+                sys.stderr.write(f"{one.verdict}: {one.words} {one.confidence:.2f}: {one.case}\n")
+                sys.stderr.flush()
     text = report(found)
     if len(sys.argv) == 1:
         TABLE.write_text(text, encoding="utf-8")

@@ -15,6 +15,7 @@ from mfu_operator.trace.diagnosis.causes import CAUSES
 from mfu_operator.trace.diagnosis.diagnose import diagnose
 from mfu_operator.trace.diagnosis.recorded import MOST_WITHOUT, NEEDS
 from tests.accuracy.trial import EVERY_FAULT, prepared, random_loop, recorded_ranks, step_us
+from tests.support.cases import case_of
 from tests.support.rank_oracle import documents, rank_of, write
 from tests.support.synthetic.faults import FAULTS, RANK_FAULTS
 from tests.support.synthetic.kineto_file import KinetoFile
@@ -121,6 +122,17 @@ def test_a_cause_that_only_other_ranks_could_rule_out_is_not_named_from_one_rank
     assert found.confidence <= MOST_WITHOUT
     assert any("1 of 8 ranks recorded: rank 1-7 were not recorded" in one for one in found.evidence)
     assert "record every rank" in found.advice[0]
+
+
+@pytest.mark.parametrize(("count", "peak", "sure"), [(13, 0.35, True), (12, 0.35, False), (11, 0.7, False)])
+def test_two_waits_name_bursts_with_doubt_and_the_third_makes_them_sure(count: int, peak: float, sure: bool) -> None:
+    workers = {"loaderThreads": 4.0, "loadFileNs": 9e6, "compute": 80e6}
+    waits = {"idleInput": 20e6, "inputRangeNs": 20e6, "inputPeriod": 6.0, "inputPeakShare": peak}
+    case = case_of({"count": count, **workers, **waits}, {**workers, "idleInput": 1e6, "inputRangeNs": 1e6})
+    found = diagnose(case.now, case.baseline)
+    assert (found.bottleneck, found.cause) == ("InputStarved", "PrefetchBursts")
+    assert (found.confidence > MOST_WITHOUT) is sure
+    assert any("only two such waits" in one for one in found.evidence) is not sure
 
 
 def test_exposed_collectives_of_one_rank_of_eight_are_doubted_without_a_baseline() -> None:

@@ -8,7 +8,7 @@ from mfu_operator.model.incident import Incident, ProfileFact, Proof, Status
 from mfu_operator.reconcile.profile import awaits_job
 from mfu_operator.reconcile.world import World
 from mfu_operator.trace.diagnosis import abstain, comparable
-from mfu_operator.trace.diagnosis.diagnose import LEAST_GROWTH
+from mfu_operator.trace.diagnosis.growth import LEAST_GROWTH
 
 
 def begun(world: World, incident: Incident) -> Proof:

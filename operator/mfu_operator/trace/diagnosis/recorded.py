@@ -181,8 +181,18 @@ def _in_turns(case: Case) -> str | None:
 
 
 LOADERS = Need("the loaders' workers of every rank", _other_loaders)
+
+
+def _three(case: Case) -> str | None:
+    """A third wait at the same distance: two have one distance, whatever it is."""
+    if case.now.count > 2 * (case.fact(facts.INPUT_PERIOD) or 0.0):
+        return None
+    return "only two such waits were recorded: a third would tell bursts from two slow batches"
+
+
 TURNS = Need("the loaders' workers, where ranks starve in turns", _in_turns)
 WORKERS = Need("the loader's workers", _workers)
+THREE = Need("three waits", _three)
 STARTS = Need("starts of workers", _starts)
 
 NOTHING_GREW: Sequence[Need] = (
@@ -199,7 +209,7 @@ GREW: Sequence[Need] = (Need("most of what was lost in the mean", _mostly_left_o
 NEEDS: Mapping[str, Sequence[Need]] = {
     "DataLoaderWorkers": (INPUT_RANGES,),
     "WorkerRestart": (INPUT_RANGES, STARTS),
-    "PrefetchBursts": (INPUT_RANGES, WORKERS),
+    "PrefetchBursts": (INPUT_RANGES, WORKERS, THREE),
     "SlowStorage": (INPUT_RANGES,),
     "CpuTransform": (INPUT_RANGES,),
     "LostOverlap": (),
@@ -239,8 +249,8 @@ ONLY_OTHERS_RULE_OUT = ("SlowLink", "HostCollectives")
 ONLY_WORKERS_TELL = ("PrefetchBursts",)
 """Causes that any loader which is too slow throughout looks like: its workers deliver together."""
 
-FEWER_OR_NONE = "DataLoaderWorkers"
-"""The cause that the number of workers tells, which is seen on every rank."""
+SEEN_ON_EVERY_RANK = ("DataLoaderWorkers", "WorkerRestart")
+"""Causes that the number of workers, or their start, tells, whatever the workers do."""
 
 MORE_STEPS = (
     "record at least three times as many steps as the loader has workers, with nsys --trace=cuda,nvtx,osrt "
@@ -260,9 +270,10 @@ def bounded(found: Diagnosis, case: Case) -> Diagnosis:
         needs = (RECORDED,)
     else:
         needs = NEEDS.get(found.cause or "", ())
-    if found.bottleneck is Bottleneck.INPUT_STARVED and found.cause != FEWER_OR_NONE:
+    if found.bottleneck is Bottleneck.INPUT_STARVED and found.cause not in SEEN_ON_EVERY_RANK:
         needs = (*needs, TURNS)
     event = found.bottleneck is Bottleneck.INPUT_STARVED and in_one_step(case)
+    event = event and case.fact(facts.INPUT_PERIOD) is None
     if event:
         needs = (*needs, STARTS)
     if found.bottleneck is not None:
@@ -278,7 +289,8 @@ def bounded(found: Diagnosis, case: Case) -> Diagnosis:
     )
     if found.cause in ONLY_OTHERS_RULE_OUT and missing_ranks(case.now) is not None:
         return replace(doubted, cause=None, advice=(RECORD_ALL,))
-    untold = found.cause in ONLY_WORKERS_TELL or (event and found.cause is None)
+    untold = found.cause in ONLY_WORKERS_TELL and WORKERS.missing(case) is not None
+    untold = untold or (event and found.cause is None)
     return replace(doubted, cause=None, advice=(MORE_STEPS,)) if untold else doubted
 
 

@@ -107,6 +107,12 @@ def test_fewer_threads_are_the_cause_where_they_do_not_load_for_longer(
         ({}, {"inputPeriod": 4.0}, None),
         ({"inputPeriod": 4.0}, {"inputPeriod": 4.0}, None),
         ({"inputPeriod": 4.0}, {"inputPeriod": 8.0}, 4),
+        # Workers that are too slow deliver together: every fourth time, or every second of these.
+        ({"inputPeriod": 4.0, "loaderThreads": 4.0}, None, None),
+        ({"inputPeriod": 4.0, "loaderThreads": 4.0}, {"loaderThreads": 8.0}, None),
+        ({"inputPeriod": 8.0, "loaderThreads": 4.0}, {"loaderThreads": 4.0}, None),
+        ({"inputPeriod": 6.0, "loaderThreads": 4.0}, {"loaderThreads": 4.0}, 6),
+        ({"inputPeriod": 6.0, "loaderThreads": 0.0}, {"loaderThreads": 4.0}, 6),
     ],
 )
 def test_a_wait_that_comes_every_nth_step_is_told_where_it_did_not_before(

@@ -96,9 +96,15 @@ def _loading(case: Case) -> float:
 
 def _bursts(case: Case) -> Evidence:
     period = case.fact(facts.INPUT_PERIOD)
-    if period is None or period < 2 or case.before(facts.INPUT_PERIOD) == period or _by_number_of_workers(case):
+    if period is None or period < 2 or case.before(facts.INPUT_PERIOD) == period or _in_rounds(case, period):
         return ()
     return (f"the input wait comes every {period:.0f} steps and not between them",)
+
+
+def _in_rounds(case: Case, period: float) -> bool:
+    """Whether the wait comes with whole rounds of the workers, be it not with each: it is theirs."""
+    workers = case.fact(facts.LOADER_THREADS)
+    return bool(workers) and period % (workers or 1.0) == 0
 
 
 def _by_number_of_workers(case: Case) -> bool:
@@ -217,7 +223,7 @@ CAUSES = (
         "PrefetchBursts",
         Bottleneck.INPUT_STARVED,
         needs="the input wait comes every Nth step",
-        contradicted_by="every step waits, or the wait comes back as often as there are workers",
+        contradicted_by="every step waits, or the wait comes back with the rounds of the workers",
         evidence=_bursts,
         advice=("raise prefetch_factor", "make the number of workers no divisor of the slow shards' rhythm"),
     ),
