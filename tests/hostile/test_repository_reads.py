@@ -15,7 +15,7 @@ from mfu_operator.adapters.git.process import run
 from mfu_operator.adapters.git.protocol import FETCHED, TURN
 from mfu_operator.adapters.git.repository import DEADLINE_S, watched
 from mfu_operator.cycle.bulkheads import Dependency, HostSlots
-from mfu_operator.cycle.repository_reads import RepositoryRead
+from mfu_operator.cycle.repository_reads import RENDER_SURE_S, RepositoryRead
 from mfu_operator.errors import Wait
 from mfu_operator.ports import PLACE
 from mfu_operator.settings import Settings
@@ -142,6 +142,23 @@ def test_a_look_of_another_waits_less_than_a_sweep(attack: str, after_s: int) ->
 def test_a_look_that_takes_a_minute_by_itself_is_not_ended_for_them(attack: str) -> None:
     with under(attack, 1500) as machine:
         assert machine.waits_s("team-a", 20, 40) <= SWEEP_S
+
+
+FIRST_S = [0, 7, 20, 60]
+"""After the first second of an attack."""
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize("after_s", FIRST_S)
+def test_in_its_first_minutes_a_read_waits_for_one_slice_of_each_that_attacks(attack: str, after_s: int) -> None:
+    with under(attack, after_s) as machine:
+        assert machine.waits_s("team-a", 3, 3) <= len(machine.hostile) * RENDER_SURE_S + SWEEP_S
+
+
+@pytest.mark.parametrize("after_s", FIRST_S)
+def test_in_its_first_minutes_a_read_of_a_minute_is_done_within_five_more(after_s: int) -> None:
+    with under("thirty whose charts never end", after_s) as machine:
+        assert machine.waits_s("team-a", 20, 40) <= 300
 
 
 def test_reads_of_many_teams_that_all_take_long_are_all_done() -> None:

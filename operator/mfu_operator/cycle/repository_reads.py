@@ -12,13 +12,17 @@ from threading import Lock
 
 from mfu_operator.ports import PLACE
 
-SURE_S = 10.0
+PLACE_SURE_S = 10.0
 """What a namespace may take before its reads give way: most reads take less. Time in which one waits for its turn to
 render is not counted."""
 
-TIMES = 2.0
-"""How much more than the one that waits. Of several that all take long, each goes on for about twice as long as the
-others took, until one after the other is done."""
+RENDER_SURE_S = 5.0
+"""What it may render before who renders for it gives way: a window of some twenty commits takes less. Of thirty that
+begin at once the last waits for so much of each of the others."""
+
+TIMES = 8.0
+"""How much more than the one that waits. Of several that all take long, each goes on for about eight times as long as
+the others took, until one after the other is done: what is ended begins anew, so the slices grow fast."""
 
 _HALVED_AFTER_S = 3600.0
 _FORGOTTEN_S = 0.5
@@ -100,7 +104,7 @@ class RepositoryReads:
             taken = self._taken(self._placed, RepositoryRead.taken_s)
             staying = [each for each in self._all if not each.needed]
             if staying and wanted > len(self._all) - len(staying):
-                _give_way(max(staying, key=lambda each: taken[each.namespace]), namespace, taken)
+                _give_way(max(staying, key=lambda each: taken[each.namespace]), namespace, taken, PLACE_SURE_S)
 
     def may_render(self, read: RepositoryRead) -> bool:
         """Whether a read renders: one at a time does. Of those that wait the one whose namespace rendered least is
@@ -115,7 +119,7 @@ class RepositoryReads:
             following = min(waiting, key=lambda each: taken[each.namespace])
             renders = [each for each in self._all if each.renders_since_s is not None]
             for each in renders:
-                _give_way(each, following.namespace, taken)
+                _give_way(each, following.namespace, taken, RENDER_SURE_S)
             if following is not read or renders:
                 return False
             read.waited_s, read.waits_since_s, read.renders_since_s = steady_s - read.waits_since_s, None, steady_s
@@ -129,7 +133,7 @@ class RepositoryReads:
         return found
 
 
-def _give_way(read: RepositoryRead, namespace: str, taken: Mapping[str, float]) -> None:
+def _give_way(read: RepositoryRead, namespace: str, taken: Mapping[str, float], sure_s: float) -> None:
     """Let a read give way to a namespace that took much less than its own."""
-    if read.namespace != namespace and taken[read.namespace] >= SURE_S + TIMES * taken.get(namespace, 0.0):
+    if read.namespace != namespace and taken[read.namespace] >= sure_s + TIMES * taken.get(namespace, 0.0):
         read.needed = True

@@ -39,7 +39,7 @@ def run(
     folder: str,
     deadline_s: float,
     most_bytes: int,
-    watch: Callable[[], None] = lambda: None,
+    watch: Callable[[int], None] = lambda process: None,
 ) -> Ended:
     """Run the command in a session of its own, which is ended with all of its processes.
 
@@ -48,7 +48,8 @@ def run(
         env: all of its environment.
         deadline_s: seconds that it may take.
         most_bytes: of its standard output.
-        watch: called every now and then while it runs, WATCHED_S apart at most; what it raises ends the program.
+        watch: called with its process' number every now and then while it runs, WATCHED_S apart at most; what it
+            raises ends the program.
 
     Raises:
         TimeoutError: it did not end in time.
@@ -85,7 +86,7 @@ def end_all() -> None:
 
 
 def _heard(
-    process: subprocess.Popen[bytes], ends_s: float, most_bytes: int, watch: Callable[[], None]
+    process: subprocess.Popen[bytes], ends_s: float, most_bytes: int, watch: Callable[[int], None]
 ) -> tuple[bytes, bytes]:
     assert process.stdout is not None and process.stderr is not None
     out, err = bytearray(), bytearray()
@@ -96,7 +97,7 @@ def _heard(
             left_s = ends_s - time.monotonic()
             if left_s <= 0:
                 raise TimeoutError
-            watch()
+            watch(process.pid)
             for key, _ in waiting.select(min(left_s, WATCHED_S)):
                 chunk = os.read(key.fd, _CHUNK)
                 key.data.extend(chunk)

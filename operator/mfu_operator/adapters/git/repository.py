@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from mfu_operator.adapters.egress import ANYWHERE, PORTS, Egress, port_of, proxy_of
-from mfu_operator.adapters.git import limits, process
+from mfu_operator.adapters.git import limits, memory, process
 from mfu_operator.adapters.git.environment import environment
 from mfu_operator.adapters.git.failures import MOST_SAID, redacted, too_large, unreachable
 from mfu_operator.adapters.git.protocol import (
@@ -183,18 +183,27 @@ class GitRepository:
             raise Retry("RepositoryUnreachable", f"git failed on {request.url}: {last or ended.status}") from None
 
 
-def watched(folder: Path, url: str) -> Callable[[], None]:
-    """Ends a look whose place others need, and lets it render when it is its turn."""
+def watched(folder: Path, url: str) -> Callable[[int], None]:
+    """Ends a look whose place others need, or that takes much where memory is short, and lets it render when it is its
+    turn."""
     place = PLACE.get()
 
-    def watch() -> None:
+    def watch(process: int) -> None:
         if place is not None and place.needed:
             raise Wait(
                 "HostBusy",
                 f"the look at {url} was ended for another namespace, which has taken much less; it is made again at a "
                 "later tick",
             )
-        if (folder / FETCHED).exists() and not (folder / TURN).exists() and (place is None or place.may_render()):
+        renders = (folder / TURN).exists()
+        enough = memory.SCARCE if renders else memory.SHORT
+        if memory.share() > enough and (taken := memory.taken(process)) > memory.MUCH_BYTES:
+            raise Wait(
+                "HostBusy",
+                f"the look at {url} took {taken >> 20} MiB while the operator was short of memory, and was ended; it "
+                "is made again at a later tick. Where that repeats raise resources.limits.memory in the chart's values",
+            )
+        if (folder / FETCHED).exists() and not renders and (place is None or place.may_render()):
             (folder / TURN).touch()
 
     return watch
