@@ -45,8 +45,8 @@ class Credentials:
     """A token, or a user and a password, or the key of an App. Never shown: not in repr, logs, URLs or argument lists.
 
     ca is the authority that the other side's certificate is checked against, certificate and private_key are our own
-    (PEM texts, all for TLS). signing_key is an SSH key that signs commits and is sent nowhere. None: not given. `bound`
-    are the Secrets that they come from; none where they are the operator's own or a person's.
+    (PEM texts, all for TLS). signing_key is an SSH or OpenPGP key that signs commits and is sent nowhere. None: not
+    given. `bound` are the Secrets that they come from; none where they are the operator's own or a person's.
     """
 
     username: str | None = field(default=None, repr=False)
@@ -85,7 +85,7 @@ PASSWORD = SecretUse(
     ("Opaque", "kubernetes.io/basic-auth"),
 )
 FORGE = SecretUse(
-    (*PASSWORD.keys, "githubAppID", "githubAppInstallationID", "githubAppPrivateKey", "sshSigningKey"),
+    (*PASSWORD.keys, "githubAppID", "githubAppInstallationID", "githubAppPrivateKey", "sshSigningKey", "gpgSigningKey"),
     f"{PASSWORD.wanted}, or for a GitHub App with githubAppID and githubAppPrivateKey",
     PASSWORD.types,
 )

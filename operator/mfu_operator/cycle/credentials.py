@@ -33,7 +33,7 @@ def forge_credentials(adapters: Adapters, world: World, source: Source) -> Crede
 
 def credentials_of(cluster: Cluster, namespace: str, secret: SecretRef | None, use: SecretUse) -> Credentials | None:
     """The credentials in a Secret: `token` (with an optional `username`), or `username` and `password`; for a forge the
-    key of a GitHub App besides, where there is neither.
+    key of a GitHub App besides, where there is neither, and the key that signs commits.
 
     Raises:
         Stall: CredentialsMissing, where the Secret or its keys are not there.
@@ -43,7 +43,7 @@ def credentials_of(cluster: Cluster, namespace: str, secret: SecretRef | None, u
     data = cluster.secret(namespace, secret.name, use)
     bound = (_bound(namespace, secret, data),)
     password = data.get("token", "").strip() or data.get("password", "").strip()
-    signing = data.get("sshSigningKey") or None
+    signing = data.get("sshSigningKey") or data.get("gpgSigningKey") or None
     if password:
         user = data.get("username", "").strip() or None
         return Credentials(user, password, signing_key=signing, bound=bound)

@@ -36,6 +36,7 @@ READ: list[tuple[Mapping[str, str], Credentials]] = [
     ({"token": "t0ken", **KEY}, Credentials(None, "t0ken", bound=BOUND)),
     ({"token": "t0ken", "sshSigningKey": "SSH"}, Credentials(None, "t0ken", signing_key="SSH", bound=BOUND)),
     ({"token": "t0ken", "sshSigningKey": ""}, Credentials(None, "t0ken", bound=BOUND)),
+    ({"token": "t0ken", "gpgSigningKey": "PGP"}, Credentials(None, "t0ken", signing_key="PGP", bound=BOUND)),
     (KEY, Credentials(bound=BOUND, app=AppKey("12", "PEM", None))),
     ({**KEY, "githubAppInstallationID": " 7\n"}, Credentials(bound=BOUND, app=AppKey("12", "PEM", "7"))),
     ({**KEY, "githubAppInstallationID": " "}, Credentials(bound=BOUND, app=AppKey("12", "PEM", None))),

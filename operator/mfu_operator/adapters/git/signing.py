@@ -1,7 +1,7 @@
-"""SSH signatures on commits, as `git log --show-signature` and the hosts check them.
+"""Signatures on commits, as `git log --show-signature` and the hosts check them: by an OpenPGP key (`gpg.py`), or SSH.
 
-git asks ssh-keygen, which the image does not have; the format is short (OpenSSH's PROTOCOL.sshsig). Ed25519 alone: its
-signatures are deterministic, so that the proposal's commit, made again, has the same id.
+For SSH git asks ssh-keygen, which the image does not have; the format is short (OpenSSH's PROTOCOL.sshsig). Ed25519
+alone: its signatures are deterministic, so that the proposal's commit, made again, has the same id.
 """
 
 import base64
@@ -11,6 +11,8 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_ssh_private_key
 
+from mfu_operator.adapters.git.gpg import BEGINS
+from mfu_operator.adapters.git.gpg import signature as gpg_signature
 from mfu_operator.errors import Stall
 
 _MAGIC, _NAMESPACE, _HASH, _KIND = b"SSHSIG", b"git", b"sha512", b"ssh-ed25519"
@@ -22,15 +24,25 @@ def signed(commit: bytes, key: str) -> bytes:
 
     Args:
         commit: the object as git has it, unsigned.
-        key: the private key as ssh-keygen writes it, without a passphrase.
+        key: the private key as ssh-keygen writes it, or as gpg exports it with --armor; without a passphrase.
 
     Raises:
         Stall(SigningKeyUnfit): it is none.
+        Stall(GpgMissing): it is an OpenPGP key, and there is no gpg.
     """
     headers, _, rest = commit.partition(b"\n\n")
-    armoured = _armoured(_signature(commit, _read(key)))
+    if BEGINS in key:
+        armoured = gpg_signature(commit, key, _committed_s(headers))
+    else:
+        armoured = _armoured(_signature(commit, _read(key)))
     header = b"gpgsig " + armoured.replace(b"\n", b"\n ")
     return headers + b"\n" + header + b"\n\n" + rest
+
+
+def _committed_s(headers: bytes) -> int:
+    """When it was committed, Unix seconds."""
+    line = next(line for line in headers.splitlines() if line.startswith(b"committer "))
+    return int(line.split()[-2])
 
 
 def _read(key: str) -> Ed25519PrivateKey:
