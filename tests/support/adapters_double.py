@@ -14,6 +14,7 @@ from mfu_operator.cycle.tick import Ticked, tick
 from mfu_operator.detect.comparable import differences
 from mfu_operator.detect.hardware import Ruling
 from mfu_operator.errors import MfuError
+from mfu_operator.measure.trail import NO_TRAIL, Trail
 from mfu_operator.measure.view import RunMark, SweepView
 from mfu_operator.model.account import StepAccount
 from mfu_operator.model.baseline import ApplicationRef, Baseline, BaselineSpec, ForgeKind
@@ -65,6 +66,7 @@ class SweepDouble:
     runs: str = "a"
     rules: Ruling = field(default_factory=Ruling)
     ails: tuple[Symptom, ...] | None = ()
+    trail: Trail = NO_TRAIL
 
     def register(
         self,
@@ -112,6 +114,7 @@ class SweepDouble:
             run=RunMark(self.runs, 0, info),
             problem=self.problem,
             rules=self.rules,
+            trail=self.trail,
         )
 
     def start(self) -> None:

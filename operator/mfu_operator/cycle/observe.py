@@ -111,11 +111,13 @@ def _measured(world: World, view: SweepView, facts: Mapping[str, str]) -> World:
     assert world.workload is not None
     open_now = world.status.incident is not None
     ruling = view.ruling(_nodes(world.workload), _usual_nodes(world.status)) if open_now else Ruling()
+    incident = world.status.incident
     return replace(
         world,
         recorded=_recorded(world, view, facts),
         mismatches=view.mismatches,
         findings=ruling.findings,
+        course=view.trail.course(incident.signal) if incident is not None else (),
         unmeasured=ruling.unmeasured,
         supporting=ruling.supporting,
         symptoms=view.symptoms,

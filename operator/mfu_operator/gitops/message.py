@@ -15,6 +15,7 @@ from hashlib import sha256
 from mfu_operator.gitops.markdown import code, escape, plain
 from mfu_operator.gitops.telling import details
 from mfu_operator.gitops.telling.bars import level_bars, step_bars
+from mfu_operator.gitops.telling.course import columns
 from mfu_operator.gitops.telling.details import PART_NAMES, account_table
 from mfu_operator.gitops.telling.links import brought_by, commit_link, kind_of, page, request_link
 from mfu_operator.gitops.telling.story import CHANGES_SHOWN, Cost, Story, listed, moved, short, token
@@ -200,7 +201,7 @@ def _commit(story: Story, suspect: Suspect) -> str:
 
 
 def _pictures(story: Story) -> str:
-    """The level before and now, and one step before and now."""
+    """The level before and now, its course in between, and one step before and now."""
     incident = story.incident
     levels = level_bars(
         [
@@ -209,6 +210,8 @@ def _pictures(story: Story) -> str:
         ]
     )
     drawn = f"{signal_name(incident.signal)}, slow since {_time(incident.onset_at)}\n\n{levels}"
+    course = columns(story.course, incident.onset_at, lambda amount: value(incident.signal, amount))
+    drawn += f"\n\n{course}" if course else ""
     profile = incident.profile
     if profile is not None and profile.account is not None and profile.account.mean_ns > 0:
         drawn += f"\n\nOne training step\n\n{step_bars(story.healthy, profile.account, PART_NAMES)}"

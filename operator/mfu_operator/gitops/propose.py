@@ -12,6 +12,7 @@ from mfu_operator.model.commit import Commit, Source, Suspect
 from mfu_operator.model.incident import Incident
 from mfu_operator.model.investigation import Findings
 from mfu_operator.model.proposal import Edit, Proposal, ProposalKind, Review
+from mfu_operator.model.series import Course
 
 BRANCH_PREFIX = "mfu-operator/"
 
@@ -70,6 +71,7 @@ def propose(
     healthy: StepAccount | None = None,
     runbooks: str = "",
     cost: message.Cost | None = None,
+    course: Course = (),
     forge: ForgeKind | None = None,
     forge_address: str | None = None,
     review: Review | None = None,
@@ -86,6 +88,7 @@ def propose(
         healthy: the step account of the baseline.
         runbooks: address of the folder of runbooks, for the link.
         cost: what the loss costs.
+        course: how the signal went around the onset.
         forge: the kind of the host, where it is declared; for links.
         forge_address: its base address, where it is declared.
         review: whom the pull request asks; None: whoever owns the files.
@@ -109,6 +112,7 @@ def propose(
         cost,
         forge,
         forge_address,
+        course,
     )
     revert = undoing.kind is ProposalKind.REVERT
     sha = suspect.commit.sha if suspect is not None else message.pin_id(undoing.edits)

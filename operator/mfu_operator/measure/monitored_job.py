@@ -18,6 +18,7 @@ from mfu_operator.errors import MfuError
 from mfu_operator.measure.gates import Gates
 from mfu_operator.measure.hardware_record import HardwareRecord
 from mfu_operator.measure.terms import Terms
+from mfu_operator.measure.trail import NO_TRAIL, Trail
 from mfu_operator.measure.view import RunMark, SweepView
 from mfu_operator.measure.vitals_record import VitalsRecord
 from mfu_operator.model.baseline import BaselineSpec, WorkloadRef
@@ -42,6 +43,7 @@ class SpeedRecord:
     state: State = field(default_factory=initial)
     latest: Reading | None = None
     readings: tuple[Reading, ...] = ()
+    trail: Trail = NO_TRAIL
 
     @property
     def run(self) -> RunMark | None:
@@ -178,6 +180,7 @@ class MonitoredJob:
             readings=speed.readings,
             latest=latest,
             run=speed.run,
+            trail=speed.trail,
             problem=problem,
             hardware=hardware,
         )
@@ -222,10 +225,12 @@ class MonitoredJob:
             return
         self.vitals.read(fresh)
         gates = [self._gates_at(reading) for reading in fresh]
-        state = speed.state
+        state, trail = speed.state, speed.trail
         if terms.baseline is not None:
             for reading, held in zip(fresh, gates, strict=True):
                 state = advance(state, reading, terms.baseline, terms.spec.detection, held)
+                if state.signal is not None and state.recent:
+                    trail = trail.passed(state.signal, *state.recent[-1])
         kept = [fresh[-1]]
         if terms.recording_since_s is not None:
             counting = (reading for reading, held in zip(fresh, gates, strict=True) if not held)
@@ -235,6 +240,7 @@ class MonitoredJob:
             state,
             fresh[-1],
             tuple(kept),
+            trail,
         )
 
     def _gates_at(self, reading: Reading) -> frozenset[Gate]:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from mfu_operator.detect.hardware import Ruling
 from mfu_operator.errors import MfuError
 from mfu_operator.measure.hardware_record import HardwareRecord
+from mfu_operator.measure.trail import NO_TRAIL, Trail
 from mfu_operator.model.series import Reading
 from mfu_operator.model.verdict import Judgement
 from mfu_operator.model.vitals import Symptom
@@ -25,11 +26,11 @@ class SweepView:
     """What the sweep knows of one baseline. It does not change; of a baseline that is not registered it is empty.
 
     filled: the history was read, and while an incident is open the hardware: the ruling means something. judgement:
-    None before that, and where there is no level yet. mismatches: the fields in which the job is not the baseline's.
-    symptoms: what is wrong with the run apart from its speed; None while that is not known. readings: oldest first, all
-    since a recording began, otherwise the last one. latest: the last reading, whether it counted or not. run: None
-    before any reading. problem: what is wrong with the source; Wait(NoSeries) where it answers and has nothing of this
-    job. hardware is what `ruling` goes by.
+    None before that, and where there is no level yet. mismatches: the fields in which the job is not the
+    baseline's. symptoms: what is wrong with the run apart from its speed; None while that is not known. readings:
+    oldest first, all since a recording began, otherwise the last one. latest: the last reading, whether it counted
+    or not. run: None before any reading. trail: the course of the signal that is judged. problem: what is wrong
+    with the source; Wait(NoSeries) where it answers and has nothing of this job. hardware is what `ruling` goes by.
     """
 
     filled: bool = False
@@ -39,6 +40,7 @@ class SweepView:
     readings: tuple[Reading, ...] = ()
     latest: Reading | None = None
     run: RunMark | None = None
+    trail: Trail = NO_TRAIL
     problem: MfuError | None = None
     hardware: HardwareRecord = field(default_factory=HardwareRecord)
 

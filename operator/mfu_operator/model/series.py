@@ -9,6 +9,13 @@ from mfu_operator.model.baseline import Signal
 TimeSpan = tuple[float, float]
 """From and to, Unix seconds."""
 
+Course = tuple[tuple[float, float], ...]
+"""Times (Unix seconds) and values, oldest first."""
+
+COURSE_POINTS = 20
+COURSE_SPAN_S = 600.0
+"""Of a course that is drawn: three hours and twenty minutes. A proposal comes some forty minutes after the onset."""
+
 
 class Phase(StrEnum):
     """What the job says it is doing; UNKNOWN where it exports no phase."""

@@ -177,6 +177,7 @@ def _to_propose(
             healthy=healthy.account if healthy else None,
             runbooks=world.defaults.runbook_base_url or "",
             cost=cost_of(world, found),
+            course=world.course,
             forge=world.spec.remediation.forge,
             forge_address=world.spec.remediation.forge_address,
             review=world.spec.remediation.review,

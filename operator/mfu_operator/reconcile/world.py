@@ -10,6 +10,7 @@ from mfu_operator.model.baseline import Baseline, BaselineSpec
 from mfu_operator.model.commit import Source
 from mfu_operator.model.incident import Recording, Status
 from mfu_operator.model.proposal import PullRequest
+from mfu_operator.model.series import Course
 from mfu_operator.model.sharer import Sharer
 from mfu_operator.model.verdict import Judgement
 from mfu_operator.model.vitals import Symptom
@@ -74,6 +75,7 @@ class World:
     `mismatches` are the fields in which the job is not the baseline's. `last_reading_s` is when the job was read
     last, Unix seconds. `now_s` is wall time, for facts alone; `steady_s` are seconds on a clock that nobody sets, for
     pauses alone. `neighbours` are the installations that serve this baseline, where there is another one than this.
+    `course` is that of the signal whose loss is open.
     `sharers` are the parts of other baselines in pull requests; None: not known yet.
     """
 
@@ -101,3 +103,4 @@ class World:
     neighbours: tuple[str, ...] = ()
     last_reading_s: float | None = None
     sharers: tuple[Sharer, ...] | None = ()
+    course: Course = ()

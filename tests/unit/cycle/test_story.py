@@ -6,6 +6,7 @@ import pytest
 
 from mfu_operator.api import status as codec
 from mfu_operator.detect.hardware import Ruling
+from mfu_operator.measure.trail import NO_TRAIL
 from mfu_operator.model.baseline import Baseline, Comparable, Provenance, RecordPlan, RemediationMode, Signal
 from mfu_operator.model.diagnosis import Bottleneck
 from mfu_operator.model.proposal import PullRequestState
@@ -51,6 +52,18 @@ def test_what_it_left_in_the_world_is_two_jobs_one_branch_and_one_pull_request(s
     assert culprit[:12] in proposal.branch
     assert proposal.revert_sha == culprit
     assert {shown.password for shown in stage.asked_with if shown} == {"t0ken"}
+
+
+def test_the_request_shows_the_course_of_the_signal_around_the_onset(stage: Stage) -> None:
+    stage.regress()
+    trail, onset_s = NO_TRAIL, stage.incident.onset_at
+    for minutes in range(-60, 60, 10):
+        trail = trail.passed(Signal.MFU, onset_s + 60 * minutes, 0.46 if minutes < 0 else 0.381)
+    stage.sweep.trail = trail
+    stage.tick()
+    (proposal,) = stage.forge.proposals.values()
+    assert "0.460 ████████████\n" in proposal.body
+    assert "0.381 ████████████▆▆▆▆▆▆▆▆▆▆▆▆\n                  ^ slow since " in proposal.body
 
 
 def test_nothing_is_proposed_before_the_loss_is_confirmed(stage: Stage) -> None:

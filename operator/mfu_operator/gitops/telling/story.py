@@ -10,6 +10,7 @@ from mfu_operator.model.baseline import ForgeKind
 from mfu_operator.model.commit import Ranking, Source, Suspect
 from mfu_operator.model.incident import Incident
 from mfu_operator.model.investigation import Undoing
+from mfu_operator.model.series import Course
 
 CHANGES_SHOWN = 10
 """Lines of each list; how many more there are is said."""
@@ -34,7 +35,7 @@ class Story:
     """What the text of a proposal is made from. `subject` names the baseline ("training/gpt-small"), `installation` the
     operator's cluster; `suspect` is None where what is undone came with no commit; `runbooks` is the address of the
     folder of runbooks, "" where there is none. `forge` and `forge_address` are of the host where they are declared,
-    `cost` is None where it is not known."""
+    `cost` is None where it is not known, `course` empty where nothing is known of it."""
 
     undoing: Undoing
     incident: Incident
@@ -48,6 +49,7 @@ class Story:
     cost: Cost | None = None
     forge: ForgeKind | None = None
     forge_address: str | None = None
+    course: Course = ()
 
 
 def token(text: str) -> str:
