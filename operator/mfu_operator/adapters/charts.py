@@ -1,6 +1,7 @@
 """Charts of Helm repositories and OCI registries, fetched by the guarded client and unpacked: nothing of them runs.
 
-No credentials are sent. Everything is bounded: the index, the archive, what is unpacked, and the time of each request.
+Credentials are sent only where their own Secret says so. Everything is bounded: the index, the archive, what is
+unpacked, and the time of each request.
 """
 
 import hashlib
@@ -8,6 +9,7 @@ import io
 import json
 import re
 import tarfile
+from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -18,6 +20,7 @@ import httpx
 
 from mfu_operator.adapters import guarded_http
 from mfu_operator.adapters.egress import Egress
+from mfu_operator.api.bound_address import covers
 from mfu_operator.errors import MfuError
 from mfu_operator.gitops.rendered.reading import UnreadableText, yaml_documents
 from mfu_operator.gitops.sources.tree import NotNow, NotRenderable
@@ -41,7 +44,27 @@ REDIRECTS = 3
 
 _LAYER = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 _MANIFEST = "application/vnd.oci.image.manifest.v1+json"
+_CLOSED = (
+    "needs credentials, and none that are given serve there: the key address of the Secret in "
+    "spec.remediation.forge.secretRef lists where they may be sent; kubectl mfu suspects takes the chart by --chart"
+)
 _CHALLENGE = re.compile(r'(realm|service|scope)="([^"]{0,500})"')
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """A user and a password or token, and the addresses that they may be sent to: no other server sees them."""
+
+    addresses: tuple[str, ...]
+    username: str = field(repr=False)
+    password: str = field(repr=False)
+
+    def header(self, url: str) -> dict[str, str]:
+        """What a request to the URL carries; nothing where none of the addresses covers it."""
+        if not any(covers(each, url.partition("?")[0]) for each in self.addresses):
+            return {}
+        pair = b64encode(f"{self.username}:{self.password}".encode()).decode()
+        return {"Authorization": f"Basic {pair}"}
 
 
 @dataclass(slots=True)
@@ -52,11 +75,13 @@ class Charts:
         egress: where the operator may go.
         folder: of the caller's, removed by the caller.
         transport: another one, for tests.
+        login: for private repositories and registries; None: nothing is sent.
     """
 
     egress: Egress
     folder: Path
     transport: httpx.BaseTransport | None = None
+    login: Login | None = None
     _known: dict[str, Path | NotRenderable] = field(default_factory=dict)
 
     def fetch(self, repository: str, name: str, version: str) -> Path:
@@ -126,11 +151,12 @@ class Charts:
         return data
 
     def _token(self, challenge: str, told: str) -> str:
-        """An anonymous one, as registries that are open to everybody give."""
+        """One for the credentials, where they may be sent to who gives it; else an anonymous one, as registries that
+        are open to everybody give."""
         asked = dict(_CHALLENGE.findall(challenge))
         realm = asked.pop("realm", "")
         if not challenge.lower().startswith("bearer") or not realm.startswith("https://"):
-            raise NotRenderable(f"{told} needs credentials, which are not sent: give it by --chart")
+            raise NotRenderable(f"{told} {_CLOSED}")
         found = _json(self._get(f"{realm}?{urlencode(asked)}", MANIFEST_BYTES, f"the token for {told}"), told)
         return str(found.get("token") or found.get("access_token") or "")
 
@@ -140,7 +166,7 @@ class Charts:
     def _content(self, answer: "_Answer", most: int, told: str) -> bytes:
         status, _, data = answer
         if status in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
-            raise NotRenderable(f"{told} needs credentials, which are not sent: give it by --chart")
+            raise NotRenderable(f"{told} {_CLOSED}")
         if status >= httpx.codes.INTERNAL_SERVER_ERROR or status == httpx.codes.TOO_MANY_REQUESTS:
             raise NotNow(f"{told} could not be fetched: the server answered {status}")
         if status != httpx.codes.OK:
@@ -155,7 +181,8 @@ class Charts:
             parts = urlsplit(url)
             if parts.scheme not in ("http", "https"):
                 raise NotRenderable(f"{url[:200]} is not an address that is fetched")
-            client = guarded_http.client(f"{parts.scheme}://{parts.netloc}", self.egress, headers, DEADLINE_S,
+            sent = {**(self.login.header(url) if self.login is not None else {}), **headers}
+            client = guarded_http.client(f"{parts.scheme}://{parts.netloc}", self.egress, sent, DEADLINE_S,
                                          proxied=True, transport=self.transport)  # fmt: skip
             with client, client.stream("GET", url) as answer:
                 if not answer.has_redirect_location:

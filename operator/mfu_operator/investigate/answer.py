@@ -74,7 +74,9 @@ def investigated(request: Request, turn: AbstractContextManager[object] | None =
             opened = open_all(request, plan, store)
         fetch(opened, plan)
         beside = mounts(opened, of_bases(request, Path(folder), store))
-        fetch_chart = Charts(request.egress, Path(folder) / "charts").fetch if request.egress else None
+        fetch_chart = (
+            Charts(request.egress, Path(folder) / "charts", login=request.login).fetch if request.egress else None
+        )
         _at_hand(opened, fetch_chart)
         with turn or nullcontext():
             yield _investigated(request, opened, plan, why_not, _Lent(beside, fetch_chart))

@@ -3,16 +3,20 @@
 import hashlib
 import io
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
 import pytest
 
 from mfu_operator.adapters import charts
-from mfu_operator.adapters.charts import Charts
+from mfu_operator.adapters.charts import Charts, Login
 from mfu_operator.adapters.egress import ANYWHERE, Egress
+from mfu_operator.adapters.git.protocol import Action, Identity, Request
 from mfu_operator.gitops.sources.tree import NotNow, NotRenderable
+from mfu_operator.investigate import child
+from mfu_operator.model.commit import Source
 from tests.support.layouts import CHARTS, chart
 
 Answers = Mapping[str, httpx.Response | Exception]
@@ -144,3 +148,92 @@ def test_links_of_an_archive_are_left_out_and_bounds_are_told(tmp_path: Path, mo
         charts.unpacked(ARCHIVE, tmp_path / "two", "chart gpt")
     with pytest.raises(NotRenderable, match="not an archive"):
         charts.unpacked(b"gpt", tmp_path / "three", "chart gpt")
+
+
+LOGIN = Login((CHARTS, "https://registry.example/v2", "https://auth.example/token"), "robot", "s3cret")
+BASIC = "Basic cm9ib3Q6czNjcmV0"
+
+
+def guarded(
+    folder: Path,
+    login: Login,
+    asked: list[httpx.Request],
+    answer: Callable[[str, str | None], httpx.Response],
+    egress: Egress = ANYWHERE,
+) -> Charts:
+    def answered(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        return answer(str(request.url), request.headers.get("authorization"))
+
+    return Charts(egress, folder, httpx.MockTransport(answered), login)
+
+
+def test_a_private_repository_is_read_with_what_its_secret_lists_it_for_and_nobody_else_is_shown_it(
+    tmp_path: Path,
+) -> None:
+    asked: list[httpx.Request] = []
+
+    def answer(url: str, shown: str | None) -> httpx.Response:
+        if url == "https://store.example/gpt.tgz":
+            return httpx.Response(200, content=ARCHIVE)
+        if shown != BASIC:
+            return httpx.Response(401)
+        return httpx.Response(200, text=index(url="https://store.example/gpt.tgz"))
+
+    assert (guarded(tmp_path / "a", LOGIN, asked, answer).fetch(CHARTS, "gpt", "1.0.0") / "values.yaml").exists()
+    assert [each.headers.get("authorization") for each in asked] == [BASIC, None]
+    other = replace(LOGIN, addresses=(f"{CHARTS}/elsewhere", "https://charts.example.evil"))
+    with pytest.raises(NotRenderable, match="needs credentials") as raised:
+        guarded(tmp_path / "b", other, asked, answer).fetch(CHARTS, "gpt", "1.0.0")
+    assert "s3cret" not in str(raised.value) and "s3cret" not in repr(LOGIN)
+    assert asked[-1].headers.get("authorization") is None
+
+
+@pytest.mark.parametrize("listed", [True, False], ids=["may give a token", "may not be shown them"])
+def test_a_private_registry_is_read_with_the_token_that_the_credentials_are_given(tmp_path: Path, listed: bool) -> None:
+    layer = {"mediaType": "application/vnd.cncf.helm.chart.content.v1.tar+gzip", "digest": f"sha256:{DIGEST}"}
+    challenge = {"WWW-Authenticate": 'Bearer realm="https://auth.example/token",service="r",scope="pull"'}
+    asked: list[httpx.Request] = []
+
+    def answer(url: str, shown: str | None) -> httpx.Response:
+        if url.startswith("https://auth.example/token"):
+            return httpx.Response(200, json={"token": "private" if shown == BASIC else "anonymous"})
+        if shown == "Bearer anonymous":
+            return httpx.Response(403)
+        if shown != "Bearer private":
+            return httpx.Response(401, headers=challenge)
+        if "/manifests/" in url:
+            return httpx.Response(200, json={"layers": [layer]})
+        return httpx.Response(200, content=ARCHIVE)
+
+    login = LOGIN if listed else replace(LOGIN, addresses=LOGIN.addresses[:2])
+    found = guarded(tmp_path, login, asked, answer)
+    if listed:
+        assert (found.fetch("oci://registry.example/ml", "gpt", "1.0.0") / "values.yaml").exists()
+        return
+    with pytest.raises(NotRenderable, match="needs credentials"):
+        found.fetch("oci://registry.example/ml", "gpt", "1.0.0")
+    assert next(each for each in asked if each.url.host == "auth.example").headers.get("authorization") is None
+
+
+def test_credentials_are_not_sent_unencrypted(tmp_path: Path) -> None:
+    asked: list[httpx.Request] = []
+    plain = replace(LOGIN, addresses=("http://charts.example",))
+    with pytest.raises(NotRenderable, match="may not be fetched"):
+        guarded(tmp_path, plain, asked, lambda url, shown: httpx.Response(200), Egress()).fetch(
+            "http://charts.example", "gpt", "1.0.0"
+        )
+    assert asked == []
+
+
+@pytest.mark.parametrize(
+    ("addresses", "password", "given"), [((CHARTS,), "t0ken", True), ((), "t0ken", False), ((CHARTS,), "", False)]
+)
+def test_the_git_process_fetches_charts_with_what_git_has_where_the_secret_lists_them(
+    monkeypatch: pytest.MonkeyPatch, addresses: tuple[str, ...], password: str, given: bool
+) -> None:
+    monkeypatch.setenv("MFU_GIT_USERNAME", "oauth2")
+    monkeypatch.setenv("MFU_GIT_PASSWORD", password)
+    source = Source("https://git.example/models.git", "main", "", (), None)
+    request = Request(Action.INVESTIGATE, source.repository, "/nowhere", source, Identity(), addresses=addresses)
+    assert child.login(request) == (Login(addresses, "oauth2", "t0ken") if given else None)

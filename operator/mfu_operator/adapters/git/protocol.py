@@ -48,7 +48,7 @@ class Allowed:
 class Request:
     """One piece of work. `url` holds no credentials; `folder` is empty and removed by the caller; `others` are the
     addresses of more repositories that may be fetched; `branch` is one to remove and the commit that it must be at;
-    `signing_key` signs the proposal's commit."""
+    `signing_key` signs the proposal's commit; `addresses` are where the credentials may be sent for charts."""
 
     action: Action
     url: str
@@ -61,6 +61,7 @@ class Request:
     branch: tuple[str, str] | None = None
     signing_key: str | None = field(default=None, repr=False)
     allowed: Allowed | None = None
+    addresses: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

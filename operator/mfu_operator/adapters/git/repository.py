@@ -122,7 +122,18 @@ class GitRepository:
             allowed = _allowed(self._egress) if question is not None else None
             key = credentials.signing_key if credentials is not None else None
             request = Request(
-                action, url, folder, source, self._identity, question, others, proposal, branch, key, allowed
+                action,
+                url,
+                folder,
+                source,
+                self._identity,
+                question,
+                others,
+                proposal,
+                branch,
+                key,
+                allowed,
+                _addresses(credentials),
             )
             env = environment(url, credentials, folder, self._transports, addresses)
             answer = self._run(request, env, ends_s - time.monotonic())
@@ -207,6 +218,12 @@ def watched(folder: Path, url: str) -> Callable[[int], None]:
             (folder / TURN).touch()
 
     return watch
+
+
+def _addresses(credentials: Credentials | None) -> tuple[str, ...]:
+    """Where the one Secret that they come from says they may be sent."""
+    bound = credentials.bound if credentials is not None else ()
+    return bound[0].addresses if len(bound) == 1 else ()
 
 
 def _origin(url: str) -> tuple[str, str]:
