@@ -95,6 +95,7 @@ class Job:
             "MFU_PROBE_TRACE_DIR": str(self.folder / "traces"),
             "OMP_NUM_THREADS": "1",
             "GLOO_SOCKET_IFNAME": "lo",
+            "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",  # ranks started again would find those of before
             **self.environment,
         }
 

@@ -24,8 +24,7 @@ def goes_on(job: Job) -> None:
 
 
 def test_a_rank_that_is_killed_while_it_is_captured(tmp_path: Path, port: int, table: Table) -> None:
-    """torchrun starts all ranks again, as it does without a capture (on a busy machine gloo's ranks often do not find
-    each other at first, so it may try several times); then they are captured, and nothing is left."""
+    """torchrun starts all ranks again, as it does without a capture; then they are captured, and nothing is left."""
     with Job(tmp_path / "job", 4, port) as job:
         job.serving()
         first = job.capture("a", steps=30)
