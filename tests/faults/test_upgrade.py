@@ -141,15 +141,18 @@ def test_one_version_back_and_forth_with_an_open_incident_changes_nothing_of_the
 @pytest.mark.parametrize("stage", STAGES)
 @pytest.mark.parametrize("release", RELEASES, ids=lambda path: path.stem)
 def test_an_incident_of_a_release_is_carried_to_its_end(release: Path, stage: str, row: Row) -> None:
+    """The step of a loss that was over in the release already is not captured again."""
     story = carried(release, stage)
     culprit = next(commit.sha for commit in story.stage.repository.line if commit.subject == CULPRIT)
     row.note(stories=1)
-    assert len(story.stage.cluster.jobs) == 2
+    captured_again = stage != "recover"
+    assert len(story.stage.cluster.jobs) == (3 if captured_again else 2)
     assert len(story.stage.repository.branches) == 1
     assert [pull.state for pull in story.stage.forge.pulls] == [PullRequestState.MERGED]
     assert story.status.incident is None
     (closed,) = story.status.history
     assert closed.recovery is not None
+    assert (closed.proof is not None) is captured_again
     assert closed.suspect is not None
     assert closed.suspect.sha == culprit
     assert [(each.type, each.status) for each in story.status.conditions] == [("Ready", "True"), ("Regressed", "False")]
