@@ -1,13 +1,16 @@
-"""What `make test` calls after the linters: the fast tests on both cores, then those on the real cluster.
+"""What `make test` calls after the linters: the tests on the real cluster, and beside them the fast ones.
 
-Where this machine cannot run a cluster it says so in one line, runs the rest, and ends with the count of what was not
-run; with CI=true that is a failure.
+Those on the cluster mostly wait, for windows of readings and for what runs there; the fast ones, at the lowest
+priority, take what is left of the machine. Where it cannot run a cluster it says so in one line, runs the rest, and
+ends with the count of what was not run; with CI=true that is a failure.
 """
 
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +18,7 @@ from tests.cluster import preflight
 
 ROOT = Path(__file__).resolve().parents[1]
 FAST = ("-n", "2", "-m", "not cluster and not faults and not torch and not browser", "-q")
+WHEN_IDLE = ("nice", "-n", "19")
 REAL = ("-m", "cluster and not faults and not torch", "-q", "--durations=15")
 
 
@@ -28,14 +32,15 @@ class Outcome:
     exit_status: int
 
 
-def pytest(*arguments: str) -> Outcome:
-    """Run pytest, show what it prints, and read its last line."""
-    command = [sys.executable, "-m", "pytest", *arguments]
+def pytest(name: str, arguments: Sequence[str], under: Sequence[str] = ()) -> Outcome:
+    """Run pytest, under another command if one is given; show each line that it prints behind a name, and read the
+    last."""
+    command = [*under, sys.executable, "-m", "pytest", *arguments]
     said: list[str] = []
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         for line in process.stdout:
-            print(line, end="", flush=True)
+            print(f"{name:7} | {line}", end="", flush=True)
             said = [*said[-20:], line]
     return outcome_of("".join(said), process.returncode)
 
@@ -57,15 +62,15 @@ def count_cluster_tests() -> int:
 
 def main() -> int:
     """Run everything that can run here; 0 when all of it passed and nothing that CI must see was left out."""
-    fast = pytest(*FAST)
     reason = preflight.why_not()
-    if reason is None:
-        real = pytest(*REAL)
-        left_out = 0
-    else:
+    if reason is not None:
         print(f"the tests on the real cluster are not run: {reason}")
-        real = Outcome(0, 0, 0, 0)
-        left_out = count_cluster_tests()
+        fast, real, left_out = pytest("fast", FAST), Outcome(0, 0, 0, 0), count_cluster_tests()
+    else:
+        with ThreadPoolExecutor(1) as beside:
+            others = beside.submit(pytest, "fast", FAST, WHEN_IDLE)
+            real, left_out = pytest("cluster", REAL), 0
+            fast = others.result()
     passed, failed = fast.passed + real.passed, fast.failed + real.failed
     skipped = fast.skipped + real.skipped + left_out
     print(f"{passed} passed, {failed} failed, {skipped} skipped")

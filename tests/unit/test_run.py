@@ -1,7 +1,10 @@
 """The counts that `make test` ends with."""
 
+from pathlib import Path
+
 import pytest
 
+from tests import run
 from tests.run import Outcome, outcome_of
 
 
@@ -29,3 +32,12 @@ def test_durations_and_summaries_before_it_are_not_it() -> None:
 
 def test_a_run_that_ends_without_a_closing_line_counts_nothing_and_keeps_its_exit_status() -> None:
     assert outcome_of("Killed\n", 137) == Outcome(0, 0, 0, 137)
+
+
+def test_each_line_is_shown_behind_the_name_of_its_run_and_the_last_is_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "test_one.py").write_text("def test_one():\n    pass\n")
+    found = run.pytest("fast", ("-q", "-p", "no:cacheprovider", str(tmp_path)), run.WHEN_IDLE)
+    assert found == Outcome(1, 0, 0, 0)
+    assert all(line.startswith("fast    | ") for line in capsys.readouterr().out.splitlines())
