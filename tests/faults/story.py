@@ -191,6 +191,12 @@ class Story:
         self.finish_jobs()
         self.run()
 
+    def catch_up(self, behind_s: float) -> None:
+        """The clock is again where it was before it was set back, and what waited for that is done."""
+        self.run(behind_s)
+        self.prove()
+        self.rest()
+
     def ask(self) -> None:
         """A person asks to close what is closed already."""
         self.stage.cluster.edit(*self.place, annotations={CLOSE_ANNOTATION: "it is well"})
