@@ -10,7 +10,7 @@ import pytest
 import yaml
 from kubernetes import client, config
 
-from tests.cluster.cache import exclusive
+from tests.cluster.alone import alone
 from tests.cluster.controlplane import ApiServer
 from tests.cluster.etcd import Etcd
 from tests.cluster.helm import Helm
@@ -18,7 +18,6 @@ from tests.cluster.kubeconfig import write_kubeconfig
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.layout import ALONE
 from tests.cluster.pki import Authority, Certificate
-from tests.cluster.state import cache_dir
 from tests.cluster.toolchain import go_binaries
 
 ONE_PROCESS = pytest.mark.xdist_group("control plane")
@@ -49,7 +48,7 @@ def control_plane(
 ) -> Iterator[ControlPlane]:
     """Start, install the definition and objects of the chart of these kinds, and stop again. One at a time on a
     machine: its ports are fixed."""
-    with exclusive(cache_dir() / ".control-plane.lock"):
+    with alone():
         yield from _started(state, kinds, values)
 
 

@@ -3,12 +3,14 @@
 import os
 import ssl
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
 import yaml
 
 from tests.bench.fleet import exporter
+from tests.cluster.alone import alone
 from tests.cluster.controlplane import ApiServer
 from tests.cluster.etcd import Etcd
 from tests.cluster.helm import Helm
@@ -34,6 +36,7 @@ class Stage:
 
     def __init__(self, state: Path, jobs: int, scrape_s: int = SCRAPE_S) -> None:
         self.state = state
+        self._ports = ExitStack()
         self._scrape_s = scrape_s
         self._authority = Authority(state / "pki")
         binaries = go_binaries("kubernetes")
@@ -74,6 +77,7 @@ class Stage:
 
     def start(self) -> None:
         """Start everything but the operator, and give it its rights and its kind."""
+        self._ports.enter_context(alone())
         self._etcd.start()
         self._etcd.ready()
         self._api.start()
@@ -93,6 +97,7 @@ class Stage:
         """Stop everything."""
         for process in (self.operator, self._prometheus, self._exporter, self._api, self._etcd):
             process.stop()
+        self._ports.close()
 
     def _kubeconfig(self, name: str, identity: Certificate) -> Path:
         return write_kubeconfig(self.state / f"{name}.kubeconfig", self._authority, identity, self.api_url)
