@@ -98,7 +98,7 @@ def is_well(status: Status) -> bool:
 
 
 def is_waited_for(status: Status) -> bool:
-    """There is no symptom, and readings are not held against the run yet. A neighbour's profile on the node is another
+    """There is no symptom, and readings are not compared with the run yet. A neighbour's profile on the node is another
     gate, and puts this one off."""
     return not status.get("symptoms") and status["judgement"].get("gates") == ["Restarting"]
 

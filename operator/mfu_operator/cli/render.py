@@ -27,7 +27,7 @@ EXPOSED = 0.1
 """Of the step: with less communication exposed, how fast it is matters little."""
 
 MOST = 0.5
-"""Of the communication: where sizes are known of less, the line would speak of the wrong collectives."""
+"""Of the communication: where sizes are known of less, the line would describe the wrong collectives."""
 
 STYLES: Mapping[str, tuple[str, str]] = {
     "compute": ("green", "█"),

@@ -110,11 +110,14 @@ def tick(
         launches=adapters.budgets.launched(identity.uid, now_s),
         conditions=conditions(world, status, failures, backoff.waiting()),
     )
+    events = (*heeded, *accepted, *events, *over, *told)
+    return Ticked(status, events, failures, _pace(world, backoff), view, _nodes(world), counted)
+
+
+def _nodes(world: World) -> frozenset[str]:
+    """The nodes that the workload's pods run on."""
     pods = world.workload.pods if world.workload is not None else ()
-    nodes = frozenset(pod.node for pod in pods if pod.node is not None)
-    return Ticked(
-        status, (*heeded, *accepted, *events, *over, *told), failures, _pace(world, backoff), view, nodes, counted
-    )
+    return frozenset(pod.node for pod in pods if pod.node is not None)
 
 
 def _pace(world: World, backoff: Backoff) -> Pace:

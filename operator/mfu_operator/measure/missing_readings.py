@@ -1,4 +1,4 @@
-"""Why a baseline has no reading to be held against."""
+"""Why a baseline has no reading to be compared with."""
 
 from collections.abc import Sequence
 from dataclasses import replace

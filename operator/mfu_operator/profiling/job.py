@@ -55,34 +55,48 @@ def profiling_job(
     Raises:
         Stall: ProfilerImageMissing, ProfilingForbidden, and those of `profiling_pod`.
     """
-    image = spec.profiling.image or profiler_image
-    if not image:
-        raise Stall(
-            "ProfilerImageMissing",
-            "no profiler image is known; install the chart with profilerImage set or set spec.profiling.image",
-        )
+    image = image_of(spec, profiler_image)
     profiling = replace(spec.profiling, priority_class=permitted_priority(spec, priority_class, permit))
     pod = profiling_pod(template, spec.workload.container, profiling, image)
     own_program = bool(profiling.command or profiling.image or profiling.env)
     require_permitted(pod, permit.privileges.get(spec.workload.namespace, frozenset()), own_program)
     marks = {"labels": dict(labels), "annotations": dict(NO_SIDECARS)}
+    return batch_job(name, spec, owner, labels, {"metadata": marks, "spec": pod})
+
+
+def image_of(spec: BaselineSpec, default: str | None) -> str:
+    """The image of the pod that records. Raises Stall (ProfilerImageMissing)."""
+    image = spec.profiling.image or default
+    if not image:
+        raise Stall(
+            "ProfilerImageMissing",
+            "no profiler image is known; install the chart with profilerImage set or set spec.profiling.image",
+        )
+    return image
+
+
+def batch_job(
+    name: str,
+    spec: BaselineSpec,
+    owner: Mapping[str, Any] | None,
+    labels: Mapping[str, str],
+    template: Mapping[str, Any],
+) -> dict[str, Any]:
+    """A Job of one pod that is never retried, bounded in time, and deleted with its owner; None: nobody owns it."""
+    metadata: dict[str, Any] = {"name": name, "namespace": spec.workload.namespace, "labels": dict(labels)}
+    if owner is not None:
+        reference = {key: owner[key] for key in ("apiVersion", "kind", "name", "uid")} | {"controller": True}
+        metadata["ownerReferences"] = [reference]
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {
-            "name": name,
-            "namespace": spec.workload.namespace,
-            "labels": dict(labels),
-            "ownerReferences": [
-                {key: owner[key] for key in ("apiVersion", "kind", "name", "uid")} | {"controller": True}
-            ],
-        },
+        "metadata": metadata,
         "spec": {
             "backoffLimit": 0,
             "podFailurePolicy": deepcopy(SAYS_IT_WAS_DISRUPTED),
             "activeDeadlineSeconds": int(spec.profiling.deadline_s),
             "ttlSecondsAfterFinished": KEEP_FINISHED_S,
-            "template": {"metadata": marks, "spec": pod},
+            "template": template,
         },
     }
 

@@ -117,7 +117,7 @@ def _accepted(status: Status, spec: BaselineSpec, now_s: float) -> tuple[Status,
 def _closed_as_accepted(
     status: Status, because: str, spec: BaselineSpec, now_s: float
 ) -> tuple[Status, tuple[Event, ...]]:
-    """The record without its incident, where there is one: what it was held against is not a level any more."""
+    """The record without its incident, where there is one: what it was compared with is not a level any more."""
     if status.incident is None:
         return status, ()
     closed = replace(status.incident, accepted=because)

@@ -1,4 +1,4 @@
-"""The pull requests that a status speaks of: each baseline's part in them, and their facts wherever they stand."""
+"""The pull requests that a status names: each baseline's part in them, and their facts wherever they stand."""
 
 from dataclasses import replace
 

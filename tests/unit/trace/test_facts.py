@@ -1,4 +1,4 @@
-"""Another set of facts is another analysis: no account may be held against one in which they were not looked for."""
+"""Another set of facts is another analysis: no account may be compared with one in which they were not looked for."""
 
 from pathlib import Path
 

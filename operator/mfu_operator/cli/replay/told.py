@@ -20,8 +20,8 @@ _EVENTS = ("Regressed", "Confirmed", "Recovered", "NoData")
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """A replayed series with everything that is told of it. `first` is the level that it was held against where that is
-    its own."""
+    """A replayed series with everything that is reported about it. `first` is the level that it was compared with where
+    that is its own."""
 
     signal: Signal
     history: History
@@ -113,7 +113,7 @@ def _recorded(story: Story) -> dict[str, str | float] | None:
 
 
 def as_text(story: Story) -> str:
-    """For people: what it was held against, then a line for each thing that is said."""
+    """For people: what it was compared with, then a line for each thing that is said."""
     lines = [*_head(story), ""]
     for said in story.replayed.said:
         onset = "" if said.onset_s is None else f"  since {story.history.told(said.onset_s)}"
@@ -149,7 +149,7 @@ def as_markdown(story: Story) -> str:
 
 
 def _head(story: Story) -> Iterator[str]:
-    """What was read, and what it was held against."""
+    """What was read, and what it was compared with."""
     summary = _summary(story)
     level = level_of(story.baseline.level, story.signal)
     assert level is not None

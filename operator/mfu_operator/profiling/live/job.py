@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
-from mfu_operator.errors import Stall
 from mfu_operator.model.baseline import CAPTURE_SECRET, BaselineSpec
-from mfu_operator.profiling.job import KEEP_FINISHED_S, NO_SIDECARS, SAYS_IT_WAS_DISRUPTED, Permit, permitted_priority
+from mfu_operator.profiling.job import NO_SIDECARS, Permit, batch_job, image_of, permitted_priority
 from mfu_operator.profiling.live.request import CaptureRequest, encode
 from mfu_operator.profiling.surgery import ANALYSIS_CONTAINER
 
@@ -69,39 +68,12 @@ def live_job(
     Raises:
         Stall: ProfilerImageMissing, ProfilingForbidden.
     """
-    image = spec.profiling.image or profiler_image
-    if not image:
-        raise Stall(
-            "ProfilerImageMissing",
-            "no profiler image is known; install the chart with profilerImage set or set spec.profiling.image",
-        )
+    image = image_of(spec, profiler_image)
     priority = permitted_priority(spec, priority_class, permit or Permit())
     own = {**labels, PURPOSE_LABEL: COORDINATOR}
-    owners = (
-        []
-        if owner is None
-        else [{key: owner[key] for key in ("apiVersion", "kind", "name", "uid")} | {"controller": True}]
-    )
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {
-            "name": name,
-            "namespace": spec.workload.namespace,
-            "labels": {**own, **queue},
-            **({"ownerReferences": owners} if owners else {}),
-        },
-        "spec": {
-            "backoffLimit": 0,
-            "podFailurePolicy": deepcopy(SAYS_IT_WAS_DISRUPTED),
-            "activeDeadlineSeconds": int(spec.profiling.deadline_s),
-            "ttlSecondsAfterFinished": KEEP_FINISHED_S,
-            "template": {
-                "metadata": {"labels": own, "annotations": dict(NO_SIDECARS)},
-                "spec": _pod(spec, request, image, priority),
-            },
-        },
-    }
+    marks = {"labels": own, "annotations": dict(NO_SIDECARS)}
+    template = {"metadata": marks, "spec": _pod(spec, request, image, priority)}
+    return batch_job(name, spec, owner, {**own, **queue}, template)
 
 
 def _pod(spec: BaselineSpec, request: CaptureRequest, image: str, priority: str | None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a capture after the recovery is held against, and what it shows."""
+"""What a capture after the recovery is compared with, and what it shows."""
 
 from dataclasses import replace
 

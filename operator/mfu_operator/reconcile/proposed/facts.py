@@ -1,4 +1,4 @@
-"""The pull requests that a status speaks of, and how a fact of one is changed wherever it stands."""
+"""The pull requests that a status names, and how a fact of one is changed wherever it stands."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -28,7 +28,7 @@ def incidents(status: Status) -> Iterator[Incident]:
 
 
 def shares(status: Status, baseline: str) -> tuple[Sharer, ...]:
-    """A baseline's part in each pull request that its status speaks of, the newest first.
+    """A baseline's part in each pull request that its status names, the newest first.
 
     Args:
         baseline: its namespace and name ("training/gpt-small").

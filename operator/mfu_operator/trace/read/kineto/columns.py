@@ -177,7 +177,7 @@ class Columns:
         return (start, end, thread, name)
 
     def _messages_of(self, rows: Sequence[Event], start: Ints, end: Ints, thread: Ints | None = None) -> Ints:
-        """For each event the message that it speaks of, by its number, or NONE; what it says is kept."""
+        """For each event the message that it names, by its number, or NONE; what it says is kept."""
         found = np.full(len(rows), NONE, dtype=np.int64)
         for place, row in enumerate(rows):
             said = said_by(row) if isinstance(row, MessageEvent) else None
