@@ -74,7 +74,7 @@ renderers: $(INSTALLED) ## Compile kustomize and helm for the operator's image (
 
 lock: $(INSTALLED) ## Pin the Python packages again, with hashes
 	@$(BIN)/python -m piptools compile -q --generate-hashes --no-annotate --no-header --allow-unsafe --strip-extras --no-emit-index-url --no-emit-find-links --extra operator -o operator/requirements.lock pyproject.toml
-	@$(BIN)/python -m piptools compile -q --generate-hashes --no-annotate --no-header --allow-unsafe --strip-extras --no-emit-index-url --no-emit-find-links --extra operator --extra dev -o tests/requirements.lock pyproject.toml
+	@$(BIN)/python -m piptools compile -q --generate-hashes --no-annotate --no-header --allow-unsafe --strip-extras --no-emit-index-url --no-emit-find-links --extra operator --extra png --extra dev -o tests/requirements.lock pyproject.toml
 	@$(BIN)/python -m piptools compile -q --generate-hashes --no-annotate --no-header --allow-unsafe --strip-extras --no-emit-index-url --no-emit-find-links -o tests/supply/release.lock tests/supply/release.in
 
 cluster-up: $(INSTALLED) ## A real cluster alone

@@ -18,8 +18,8 @@ _COLOURS = {
     "Regressed": "#c62828",
     "Confirmed": "#6a1b9a",
     "Recovered": "#2e7d32",
-    "NoData": "#9e9e9e",
-    "NotComparable": "#ef6c00",
+    "NoData": "#6b6b6b",
+    "NotComparable": "#b54708",
 }
 _NAMED_FIRST = ("Confirmed", "Regressed", "Recovered", "NotComparable", "NoData")
 _READING, _MEDIAN = "#90caf9", "#0d47a1"

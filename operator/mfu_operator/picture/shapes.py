@@ -7,12 +7,14 @@ from typing import Literal
 ADVANCE = 9.0
 """Pixels that one letter takes at most, in either form."""
 
+FONT_PX = 13
+
 Point = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A filled rectangle; `tip` is told where a form can."""
+    """A filled rectangle; a form that has tips shows `tip`."""
 
     left: float
     top: float

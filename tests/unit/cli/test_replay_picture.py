@@ -1,19 +1,47 @@
 """What `kubectl mfu replay` draws."""
 
 import math
-import struct
+import sys
 import xml.etree.ElementTree as ElementTree
-import zlib
+from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
+from PIL import Image, ImageColor
 
 from mfu_operator.cli.replay.command import replay_command
-from mfu_operator.picture.letters import letter
-from mfu_operator.picture.shapes import ADVANCE
+from mfu_operator.picture import Chart, Loss, shapes_of, svg
+from mfu_operator.picture.shapes import ADVANCE, Text
+from mfu_operator.picture.svg import DARK
 from tests.unit.cli.replaying import LOSS_AND_BACK, ran, written
 
 SVG = "{http://www.w3.org/2000/svg}"
+EVENTS = ("Regressed", "Confirmed", "Recovered", "NoData", "NotComparable")
+CONFIRMED = "#6a1b9a"
+
+
+def chart_with(events: Sequence[str]) -> Chart:
+    """A chart in which each of the events, a loss and a gate are drawn."""
+    points = [(30.0 * index, 0.46) for index in range(200)]
+    marks = [(600.0 * (index + 1), event) for index, event in enumerate(events)]
+    return Chart(
+        "gpt: MFU", points, 0.46, "baseline 0.460", 0.44, "4 % slower", [(0.0, 300.0, "warm-up")], marks,
+        [Loss(600.0, 1200.0)], dated=False,
+    )  # fmt: skip
+
+
+def contrast(first: str, second: str) -> float:
+    """The ratio of two colours' luminances (WCAG 2.2, relative luminance)."""
+
+    def luminance(colour: str) -> float:
+        parts = [part / 255 for part in ImageColor.getrgb(colour)[:3]]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    brighter, darker = sorted((luminance(first), luminance(second)), reverse=True)
+    return (brighter + 0.05) / (darker + 0.05)
 
 
 def test_the_picture_is_an_svg_with_its_events(tmp_path: Path, manifest: Path) -> None:
@@ -23,22 +51,49 @@ def test_the_picture_is_an_svg_with_its_events(tmp_path: Path, manifest: Path) -
     assert "polyline" in picture
 
 
-def pixels(picture: bytes) -> "tuple[int, int, bytes]":
-    """Width, height and the RGB rows of a PNG without filters."""
-    width, height = struct.unpack(">II", picture[16:24])
-    start = picture.index(b"IDAT")
-    length = int.from_bytes(picture[start - 4 : start], "big")
-    return width, height, zlib.decompress(picture[start + 4 : start + 4 + length])
+def painted(series: Path, manifest: Path) -> Image.Image:
+    arguments = [str(series), "--baseline", str(manifest), "-o", "png"]
+    return Image.open(BytesIO(CliRunner().invoke(replay_command, arguments, catch_exceptions=False).stdout_bytes))
+
+
+def count(picture: Image.Image, colour: str) -> int:
+    wanted = ImageColor.getrgb(colour)
+    return sum(number for number, found in picture.convert("RGB").getcolors(1 << 24) or () if found == wanted)
 
 
 def test_the_picture_is_a_png_too(tmp_path: Path, manifest: Path) -> None:
+    picture = painted(written(tmp_path, LOSS_AND_BACK), manifest)
+    assert (picture.format, picture.size) == ("PNG", (2200, 800))
+    assert picture.info["Title"] == "gpt: MFU"
+    confirmed = shapes_of(chart_with(["Confirmed"])).shapes
+    assert any(isinstance(shape, Text) and shape.colour == CONFIRMED for shape in confirmed)
+    assert count(picture, CONFIRMED) > 500, "the line and the letters of Confirmed"
+
+
+def test_the_png_needs_matplotlib_and_says_so(tmp_path: Path, manifest: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     arguments = [str(written(tmp_path, LOSS_AND_BACK)), "--baseline", str(manifest), "-o", "png"]
-    picture = CliRunner().invoke(replay_command, arguments).stdout_bytes
-    assert picture.startswith(b"\x89PNG")
-    width, height, rows = pixels(picture)
-    assert (width, height, len(rows)) == (2200, 800, 800 * (2200 * 3 + 1))
-    purple = bytes((0x6A, 0x1B, 0x9A))
-    assert rows.count(purple) > 500, "the line and the letters of Confirmed"
+    result = CliRunner().invoke(replay_command, arguments)
+    assert result.exit_code == 1
+    assert "pip install 'mfu-operator[png]'" in result.output
+
+
+def test_each_colour_of_the_picture_has_one_for_a_dark_scheme() -> None:
+    for shape in shapes_of(chart_with(EVENTS)).shapes:
+        assert shape.colour in DARK
+    dark = svg(chart_with(EVENTS))
+    assert "prefers-color-scheme:dark" in dark
+    assert all(f'[fill="{light}"]{{fill:{shade}}}' in dark for light, shade in DARK.items())
+
+
+@pytest.mark.parametrize("background", ["light", "dark"])
+def test_texts_can_be_read_in_both_schemes(background: str) -> None:
+    """4.5 to 1 (WCAG 2.2, 1.4.3)."""
+    drawing = shapes_of(chart_with(EVENTS))
+    page = drawing.shapes[0].colour
+    shown = DARK if background == "dark" else {colour: colour for colour in DARK}
+    for text in (shape for shape in drawing.shapes if isinstance(shape, Text)):
+        assert contrast(shown[text.colour], shown[page]) >= 4.5, text
 
 
 def test_the_picture_says_where_the_loss_is_and_what_is_tolerated(tmp_path: Path, manifest: Path) -> None:
@@ -76,10 +131,3 @@ def test_one_wild_reading_does_not_flatten_the_picture(tmp_path: Path, manifest:
     wild = ran(written(tmp_path, [*losses[:200], 0.9, *losses[201:]]), "--baseline", manifest, "-o", "svg")
     assert 'text-anchor="end">0.455</text>' in calm
     assert 'text-anchor="end">0.455</text>' in wild
-
-
-def test_the_png_has_the_letters_of_the_texts(tmp_path: Path, manifest: Path) -> None:
-    """A title of other words is another picture, and each letter is made of dots."""
-    assert len({letter(chr(code)).tobytes() for code in range(33, 127)}) == 94
-    assert letter(" ").sum() == 0
-    assert (letter("é") == letter("ß")).all(), "an empty box"

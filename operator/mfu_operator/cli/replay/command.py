@@ -111,7 +111,16 @@ def replay_command(
     elif output == "html":
         print(page(f"Replay of {spec.workload.name}", as_html(as_markdown(story)) + svg(_chart(story))))
     else:
-        sys.stdout.buffer.write(png(_chart(story)))
+        sys.stdout.buffer.write(_painted(_chart(story)))
+
+
+def _painted(chart: Chart) -> bytes:
+    """The picture as PNG. Raises ClickException where matplotlib is not installed."""
+    try:
+        return png(chart)
+    except ImportError as missing:
+        message = "a PNG needs matplotlib: run `pip install 'mfu-operator[png]'`, or take `-o svg`"
+        raise click.ClickException(message) from missing
 
 
 def declared(body: Mapping[str, Any]) -> tuple[BaselineSpec, Baseline | None]:
