@@ -10,7 +10,7 @@ from mfu_operator.model.trace import NONE, column
 from mfu_operator.trace.columns.parts import COMPUTE, D2D, D2H, H2D, MEMSET
 from mfu_operator.trace.read.kineto import merged
 from mfu_operator.trace.read.kineto.device import copy_part, device_columns, gpus_of
-from mfu_operator.trace.read.kineto.events import Arguments, Event, MessageArguments
+from mfu_operator.trace.read.kineto.events import Arguments, Event
 from mfu_operator.trace.read.kineto.messages import Said, said_by
 from mfu_operator.trace.read.kineto.numbers import count_of, integer, integers, times
 from mfu_operator.trace.read.kineto.pairs import paired
@@ -53,7 +53,7 @@ def test_times_are_microseconds_and_those_that_cannot_be_are_marked() -> None:
 
 
 def message(name: str = "kernel", **said: Any) -> Said | None:
-    return said_by(Event(name=name, args=MessageArguments(**said)))
+    return said_by(Event(name=name, args=Arguments(**said)))
 
 
 @pytest.mark.parametrize(
@@ -96,8 +96,11 @@ def test_a_group_is_told_by_its_ranks_where_all_are_listed_or_by_its_name(
 
 
 def shaped(shapes: object, types: Any, name: str = "nccl:all_to_all") -> Said | None:
-    raw = msgspec.Raw(shapes if isinstance(shapes, bytes) else msgspec.json.encode(shapes))
-    return said_by(Event(name=name, args=MessageArguments(shapes=raw, types=types)))
+    texts = {
+        key: msgspec.Raw(one if isinstance(one, bytes) else msgspec.json.encode(one))
+        for key, one in (("shapes", shapes), ("types", types))
+    }
+    return said_by(Event(name=name, args=Arguments(**texts)))
 
 
 @pytest.mark.parametrize(

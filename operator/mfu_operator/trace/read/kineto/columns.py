@@ -16,9 +16,9 @@ from mfu_operator.trace.columns.parts import D2D, MEMSET
 from mfu_operator.trace.names.kernels import part_of
 from mfu_operator.trace.names.range_names import is_range, mean
 from mfu_operator.trace.read.kineto.device import DEVICE, copy_part, device_columns, gpus_of
-from mfu_operator.trace.read.kineto.events import NO_SHAPES, Document, Event, MessageEvent, ShapedArguments
+from mfu_operator.trace.read.kineto.events import UNSAID, Document, Event
 from mfu_operator.trace.read.kineto.merged import by_rank, ranks_of, told_apart
-from mfu_operator.trace.read.kineto.messages import said_by
+from mfu_operator.trace.read.kineto.messages import said_by, speaking
 from mfu_operator.trace.read.kineto.numbers import LATEST_US, count_of, integers, times
 from mfu_operator.trace.read.kineto.pairs import EDGES, paired
 
@@ -138,20 +138,19 @@ class Columns:
 
     def _count(self, events: Sequence[Event]) -> None:
         """Host events are numbered as they are recorded: gaps show that some were dropped later."""
-        numbers = [event.args.event for event in events if event.args is not None and type(event.args.event) is int]
+        said = [event.args.event for event in events if event.args is not None]
+        numbers = [number for number in said if type(number) is int]
         self._numbered += len(numbers)
         self._highest = max(self._highest, max(numbers, default=0))
 
-    @property
-    def wants_shapes(self) -> bool:
-        """Whether the next piece is to be read with input shapes: the first ones tell, reading all costs a fifth."""
-        return self._shaped < ENOUGH_SHAPED and self._pieces < MOST_SHAPED
-
     def _note_batches(self, operators: Sequence[Event]) -> None:
+        """The batch sizes that operators' inputs show: the first pieces tell, and to ask all of them costs time."""
+        if self._shaped >= ENOUGH_SHAPED or self._pieces >= MOST_SHAPED:
+            return
         before = len(self._batches)
         for event in operators:
             kind = operator_shapes.OPERATORS.get(event.name)
-            if kind is None or not isinstance(event.args, ShapedArguments) or event.args.shapes is NO_SHAPES:
+            if kind is None or event.args is None or event.args.shapes is UNSAID:
                 continue
             size = operator_shapes.batch_of(kind, bytes(event.args.shapes))
             if size is not None and abs(event.ts) < LATEST_US:
@@ -179,8 +178,8 @@ class Columns:
     def _messages_of(self, rows: Sequence[Event], start: Ints, end: Ints, thread: Ints | None = None) -> Ints:
         """For each event the message that it names, by its number, or NONE; what it says is kept."""
         found = np.full(len(rows), NONE, dtype=np.int64)
-        for place, row in enumerate(rows):
-            said = said_by(row) if isinstance(row, MessageEvent) else None
+        for place in speaking(rows):
+            said = said_by(rows[place])
             if said is None:
                 continue
             found[place] = len(self._messages)

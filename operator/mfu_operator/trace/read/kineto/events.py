@@ -11,7 +11,8 @@ from mfu_operator.trace.read.kineto.stream import cleaned
 
 Found = TypeVar("Found")
 
-NO_SHAPES = msgspec.Raw()
+UNSAID = msgspec.Raw()
+"""Stands for JSON that an event does not hold."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -19,8 +20,12 @@ MISFIT = b'{"ph":"X","cat":"user_annotation","dur":-1}'
 """Stands for an event that is none, to be counted with those of impossible times."""
 
 
-class Arguments(msgspec.Struct, gc=False):
-    """What an event says beside its name and times; values as the file spells them."""
+class Arguments(msgspec.Struct, gc=False, omit_defaults=True):
+    """What an event says beside its name and times; values as the file spells them.
+
+    The last ones are the shapes of an operator's inputs, as JSON, and what a collective carries (PyTorch's
+    ParamCommsUtils; kernels carry it too). JSON that few events are asked for stays text, which costs next to nothing.
+    """
 
     device: Any = None
     stream: Any = None
@@ -28,9 +33,18 @@ class Arguments(msgspec.Struct, gc=False):
     bytes: Any = None
     grid: Any = None
     event: Any = msgspec.field(default=None, name="Ev Idx")
+    shapes: msgspec.Raw = msgspec.field(default=UNSAID, name="Input Dims")
+    types: msgspec.Raw = msgspec.field(default=UNSAID, name="Input type")
+    collective: Any = msgspec.field(default=None, name="Collective name")
+    elements_in: Any = msgspec.field(default=None, name="In msg nelems")
+    elements_out: Any = msgspec.field(default=None, name="Out msg nelems")
+    dtype: Any = None
+    group: Any = msgspec.field(default=None, name="Process Group Name")
+    ranks: Any = msgspec.field(default=None, name="Process Group Ranks")
+    members: Any = msgspec.field(default=None, name="Group size")
 
 
-class Event(msgspec.Struct, gc=False):
+class Event(msgspec.Struct, gc=False, omit_defaults=True):
     """One event; `ts` and `dur` in microseconds."""
 
     ph: str = ""
@@ -43,41 +57,10 @@ class Event(msgspec.Struct, gc=False):
     args: Arguments | None = None
 
 
-class ShapedArguments(Arguments, gc=False):
-    """… with the shapes of an operator's inputs, as JSON; NO_SHAPES where they were not recorded."""
-
-    shapes: msgspec.Raw = msgspec.field(default=NO_SHAPES, name="Input Dims")
-
-
-class ShapedEvent(Event, gc=False):
-    """An event read with input shapes."""
-
-    args: ShapedArguments | None = None
-
-
-class MessageArguments(ShapedArguments, gc=False):
-    """… with what a collective carries (PyTorch's ParamCommsUtils; kernels carry it too), as the file spells it."""
-
-    collective: Any = msgspec.field(default=None, name="Collective name")
-    elements_in: Any = msgspec.field(default=None, name="In msg nelems")
-    elements_out: Any = msgspec.field(default=None, name="Out msg nelems")
-    dtype: Any = None
-    group: Any = msgspec.field(default=None, name="Process Group Name")
-    ranks: Any = msgspec.field(default=None, name="Process Group Ranks")
-    members: Any = msgspec.field(default=None, name="Group size")
-    types: Any = msgspec.field(default=None, name="Input type")
-
-
-class MessageEvent(ShapedEvent, gc=False):
-    """An event read with what a collective carries."""
-
-    args: MessageArguments | None = None
-
-
 class Document(msgspec.Struct):
     """The whole file, or its last events and what stands around them."""
 
-    traceEvents: list[MessageEvent] | msgspec.UnsetType = msgspec.UNSET  # noqa: N815 - the format's own spelling
+    traceEvents: list[Event] | msgspec.UnsetType = msgspec.UNSET  # noqa: N815 - the format's own spelling
     deviceProperties: Any = None  # noqa: N815
     distributedInfo: Any = None  # noqa: N815
     with_stack: Any = None
@@ -86,24 +69,12 @@ class Document(msgspec.Struct):
 
 
 _EVENTS = msgspec.json.Decoder(list[Event])
-_SHAPED_EVENTS = msgspec.json.Decoder(list[ShapedEvent])
-_MESSAGE_EVENTS = msgspec.json.Decoder(list[MessageEvent])
 _DOCUMENT = msgspec.json.Decoder(Document)
 
 
 def events_of(text: bytes, path: Path) -> list[Event]:
     """The events of a JSON array. Raises Unreadable: CorruptTrace."""
     return _decoded(_EVENTS.decode, text, path)
-
-
-def shaped_events_of(text: bytes, path: Path) -> list[ShapedEvent]:
-    """The same with input shapes. Raises Unreadable: CorruptTrace."""
-    return _decoded(_SHAPED_EVENTS.decode, text, path)
-
-
-def message_events_of(text: bytes, path: Path) -> list[MessageEvent]:
-    """The same with input shapes and what collectives carry. Raises Unreadable: CorruptTrace."""
-    return _decoded(_MESSAGE_EVENTS.decode, text, path)
 
 
 def document_of(text: bytes, path: Path) -> Document:

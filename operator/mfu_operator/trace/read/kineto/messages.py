@@ -6,12 +6,13 @@ the process group; older ones give their annotation ("nccl:all_to_all") the shap
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import msgspec
 
 from mfu_operator.trace.names.collectives import ISSUING, OF_THE_HOST
-from mfu_operator.trace.read.kineto.events import NO_SHAPES, Event, MessageArguments
+from mfu_operator.trace.read.kineto.events import UNSAID, Arguments, Event
 from mfu_operator.trace.read.kineto.numbers import count_of
 
 OPERATOR = "record_param_comms"
@@ -29,6 +30,9 @@ LARGEST_BYTES = 1 << 50
 """Of one message: more is damage."""
 
 
+_LIST = msgspec.json.Decoder(list[Any])
+
+
 @dataclass(frozen=True, slots=True)
 class Said:
     """What an event says of a message; 0 bytes and members where it does not say."""
@@ -39,23 +43,38 @@ class Said:
     members: int
 
 
+def speaking(events: Sequence[Event]) -> list[int]:
+    """The places of those that may say what a collective carries."""
+    names = {name for name in {event.name for event in events} if _issues(name)}
+    return [
+        place
+        for place, event in enumerate(events)
+        if event.name in names or (event.args is not None and event.args.collective is not None)
+    ]
+
+
+@cache
+def _issues(name: str) -> bool:
+    return ISSUING.match(name) is not None or OF_THE_HOST.match(name) is not None
+
+
 def said_by(event: Event) -> Said | None:
     """What the event says of a collective's message; None where it is of none, or says nothing."""
     arguments = event.args
-    if not isinstance(arguments, MessageArguments):
+    if arguments is None:
         return None
     if arguments.collective is not None:
         elements = max(count_of(arguments.elements_in) or 0, count_of(arguments.elements_out) or 0)
         size = elements * _element_bytes(arguments.dtype)
         members = count_of(arguments.members) or 0
         return Said(str(arguments.collective), size if size < LARGEST_BYTES else 0, _group(arguments), members)
-    if ISSUING.match(event.name) is None and OF_THE_HOST.match(event.name) is None:
+    if not _issues(event.name):
         return None
     size = _size_of_inputs(arguments)
     return Said(event.name, size, None, 0) if size else None
 
 
-def _group(arguments: MessageArguments) -> str | None:
+def _group(arguments: Arguments) -> str | None:
     """The process group, by its ranks where all are listed, else by its name."""
     ranks, name = arguments.ranks, arguments.group
     if isinstance(ranks, str) and ranks.strip("[] ") and "..." not in ranks:
@@ -68,12 +87,11 @@ def _element_bytes(dtype: Any) -> int:
     return 1 if name.startswith("float8") else BYTES.get(name, 0)
 
 
-def _size_of_inputs(arguments: MessageArguments) -> int:
-    types = arguments.types
-    if arguments.shapes is NO_SHAPES or not isinstance(types, list):
+def _size_of_inputs(arguments: Arguments) -> int:
+    if arguments.shapes is UNSAID or arguments.types is UNSAID:
         return 0
     try:
-        shapes = msgspec.json.decode(bytes(arguments.shapes), type=list[Any])
+        shapes, types = (_LIST.decode(one) for one in (arguments.shapes, arguments.types))
     except msgspec.DecodeError:
         return 0
     size = sum(_elements(shape) * _element_bytes(dtype) for shape, dtype in zip(shapes, types, strict=False))

@@ -16,17 +16,11 @@ from mfu_operator.trace.read.kineto.events import (
     document_of,
     events_of,
     header_of,
-    message_events_of,
-    shaped_events_of,
 )
 from mfu_operator.trace.read.kineto.stream import KinetoStream, last_boundary
 
 UNCLOSED = re.compile(rb"\}\s*,?\s*\]?\s*$")
 """The end of a bare array of events, whose format allows to leave out the bracket, and whose writers leave a comma."""
-
-
-MESSAGE_MARKS = (b'"Collective name"', b'"nccl:', b'"gloo:')
-"""Where one of them occurs, collectives may say what they carry."""
 
 
 def read_kineto(path: Path, most_events: int = MOST_EVENTS) -> Trace:
@@ -40,7 +34,7 @@ def read_kineto(path: Path, most_events: int = MOST_EVENTS) -> Trace:
     last = b""
     for piece in stream.pieces():
         if last:
-            columns.add(_events(last, path, shaped=columns.wants_shapes))
+            columns.add(events_of(last, path))
             check_count(path, columns.events, most_events)
         last = piece
     events, about = _last_piece(last, stream, path)
@@ -57,13 +51,6 @@ def read_kineto(path: Path, most_events: int = MOST_EVENTS) -> Trace:
 
 def _of(device: str, unread: str | None) -> str:
     return f"{unread or 'device activity that cannot be read'}, of {device}"
-
-
-def _events(text: bytes, path: Path, *, shaped: bool) -> Sequence[Event]:
-    """The events of a piece, with no more of them than it holds or is needed: each field costs time."""
-    if any(mark in text for mark in MESSAGE_MARKS):
-        return message_events_of(text, path)
-    return shaped_events_of(text, path) if shaped else events_of(text, path)
 
 
 def _last_piece(text: bytes, stream: KinetoStream, path: Path) -> tuple[Sequence[Event], Document]:

@@ -109,7 +109,9 @@ class KinetoStream:
     def _whole_events(self) -> Iterator[bytes]:
         last = last_boundary(self._rest)
         if last is not None:
-            yield b"[" + self._rest[: last[0]] + b"]"
+            with memoryview(self._rest) as rest:
+                piece = b"".join((b"[", rest[: last[0]], b"]"))
+            yield piece
             del self._rest[: last[1]]
 
     def _blocks(self) -> Iterator[bytes]:
