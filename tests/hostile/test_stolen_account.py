@@ -72,6 +72,24 @@ SECRETS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "a volume": ("volumes", {"name": "v", "secret": {"secretName": "payroll"}}),
     "a projected volume": ("volumes", {"name": "v", "projected": {"sources": [{"secret": {"name": "payroll"}}]}}),
     "a driver's volume": ("volumes", {"name": "v", "csi": {"driver": "secrets-store.csi.k8s.io"}}),
+    "an identity's volume": ("volumes", {"name": "v", "csi": {"driver": "csi.spiffe.io"}}),
+    **{
+        f"a volume of {kind}": ("volumes", {"name": "v", kind: fields})
+        for kind, fields in {
+            "azureFile": {"secretName": "payroll", "shareName": "data"},
+            "cephfs": {"monitors": ["10.0.0.1"], "secretRef": {"name": "payroll"}},
+            "csi": {"driver": "juicefs.example", "nodePublishSecretRef": {"name": "payroll"}},
+            "flexVolume": {"driver": "x/cifs", "secretRef": {"name": "payroll"}},
+            "iscsi": {"targetPortal": "10.0.0.1", "iqn": "iqn.2001-04.com.x:d", "lun": 0, "secretRef": {"name": "payroll"}},
+            "rbd": {"monitors": ["10.0.0.1"], "image": "data", "secretRef": {"name": "payroll"}},
+            "scaleIO": {"gateway": "https://10.0.0.1", "system": "s", "volumeName": "d", "secretRef": {"name": "payroll"}},
+            "storageos": {"volumeName": "data", "secretRef": {"name": "payroll"}},
+        }.items()
+    },
+    "a Secret that a driver fetches": (
+        "volumes",
+        {"name": "v", "csi": {"driver": "file.csi.azure.com", "volumeAttributes": {"SecretName": "payroll"}}},
+    ),
     "a variable": ("env", {"name": "KEY", "valueFrom": {"secretKeyRef": {"name": "payroll", "key": "key"}}}),
     "all its variables": ("envFrom", {"secretRef": {"name": "payroll"}}),
 }
@@ -177,8 +195,13 @@ def test_the_token_of_captures_and_what_the_chart_lists_are_no_secrets_of_others
 ) -> None:
     for where, fields in SECRETS.values():
         named = json.loads(json.dumps(fields).replace("payroll", name))
-        if "csi" not in named:
+        if named.get("csi", {}).get("driver") not in ("secrets-store.csi.k8s.io", "csi.spiffe.io"):
             assert said(plane, with_secret(where, named)) == ""
+
+
+def test_a_drivers_volume_without_a_secret_is_let_through(plane: ControlPlane) -> None:
+    for volume in ({"csi": {"driver": "gcsfuse.csi"}}, {"nfs": {"server": "10.0.0.1", "path": "/"}}, {"emptyDir": {}}):
+        assert said(plane, with_secret("volumes", {"name": "v", **volume})) == ""
 
 
 def test_a_profile_of_apparmor_is_not_taken_off_by_its_old_annotation(plane: ControlPlane) -> None:

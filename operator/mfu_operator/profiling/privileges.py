@@ -38,7 +38,8 @@ HARMLESS_CAPABILITIES = frozenset(
 
 _HOST_NAMESPACES = ("hostNetwork", "hostPID", "hostIPC")
 _PROFILES = ("RuntimeDefault", "Localhost")
-_SECRETS_DRIVER = "secrets-store.csi.k8s.io"
+_CREDENTIAL_DRIVERS = ("secrets-store.csi.k8s.io", "csi.cert-manager.io", "spiffe.csi.cert-manager.io", "csi.spiffe.io")
+"""Drivers whose volumes are Secrets or identities, by whatever name the driver knows them."""
 
 
 def require_permitted(pod: Spec, permitted: Set[Privilege], own_program: bool) -> None:
@@ -107,25 +108,25 @@ def _of_volume(volume: Spec, which: str, known: Set[str]) -> Iterator[tuple[Priv
     if volume.get("hostPath") is not None:
         yield Privilege.HOST_PATH, f"{which} is {volume['hostPath'].get('path')} of the node"
     sources: Sequence[Spec] = (volume.get("projected") or {}).get("sources") or []
-    if any("serviceAccountToken" in source for source in sources):
+    if any("serviceAccountToken" in source or "podCertificate" in source for source in sources):
         yield Privilege.TOKENS, f"{which} holds a ServiceAccount's token"
     held = [volume["secret"].get("secretName")] if volume.get("secret") is not None else []
     held += [source["secret"].get("name") for source in sources if "secret" in source]
     held += _secrets_of_driver(volume)
-    if (volume.get("csi") or {}).get("driver") == _SECRETS_DRIVER or set(held) - known:
+    if (volume.get("csi") or {}).get("driver") in _CREDENTIAL_DRIVERS or set(held) - known:
         yield Privilege.SECRETS, f"{which} holds a Secret"
 
 
 def _secrets_of_driver(volume: Spec) -> Iterator[str | None]:
-    """The names of the Secrets that the kubelet hands to a volume's driver (csi, azureFile, cephfs, rbd)."""
+    """The names of the Secrets that a volume's driver is handed or fetches (azureFile, cephfs, csi, flexVolume, ...)."""
     for said in volume.values():
         if not isinstance(said, Mapping):
             continue
         for field in ("secretRef", "nodePublishSecretRef"):
             if isinstance(said.get(field), Mapping):
                 yield said[field].get("name")
-        if "secretName" in said:
-            yield said["secretName"]
+        attributes = said.get("volumeAttributes") or {}
+        yield from (named for key, named in {**attributes, **said}.items() if key.lower() == "secretname")
 
 
 def _secrets_read(container: Spec) -> Iterator[str | None]:

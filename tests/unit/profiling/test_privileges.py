@@ -14,6 +14,7 @@ from tests.support import worlds
 from tests.unit.profiling.test_job import LABELS, OWNER, TEMPLATE
 
 TOKEN = {"projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]}}
+CERTIFICATE = {"projected": {"sources": [{"podCertificate": {"signerName": "x/y", "keyType": "ED25519"}}]}}
 CASES: list[tuple[Privilege, str, Mapping[str, Any], str]] = [
     (Privilege.PRIVILEGED, "container", {"securityContext": {"privileged": True}}, "container train is privileged"),
     (Privilege.CAPABILITIES, "container", {"securityContext": {"capabilities": {"add": ["CAP_SYS_RAWIO"]}}}, "RAWIO"),
@@ -22,6 +23,7 @@ CASES: list[tuple[Privilege, str, Mapping[str, Any], str]] = [
     (Privilege.HOST_NAMESPACES, "pod", {"hostIPC": True}, "hostIPC is true"),
     (Privilege.HOST_PATH, "volume", {"hostPath": {"path": "/"}}, "volume v is / of the node"),
     (Privilege.TOKENS, "volume", TOKEN, "volume v holds a ServiceAccount's token"),
+    (Privilege.TOKENS, "volume", CERTIFICATE, "volume v holds a ServiceAccount's token"),
     (Privilege.PROFILES, "container", {"securityContext": {"seccompProfile": {"type": "Unconfined"}}}, "Unconfined"),
     (Privilege.PROFILES, "container", {"securityContext": {"procMount": "Unmasked"}}, "train sets procMount"),
     (Privilege.PROFILES, "pod", {"securityContext": {"sysctls": [{"name": "kernel.shm", "value": "1"}]}}, "sysctls"),
@@ -30,9 +32,16 @@ SECRETS: list[tuple[str, Mapping[str, Any]]] = [
     ("volume", {"secret": {"secretName": "s3"}}),
     ("volume", {"projected": {"sources": [{"secret": {"name": "s3"}}]}}),
     ("volume", {"csi": {"driver": "secrets-store.csi.k8s.io"}}),
+    ("volume", {"csi": {"driver": "csi.spiffe.io"}}),
     ("volume", {"csi": {"driver": "juicefs.example", "nodePublishSecretRef": {"name": "s3"}}}),
+    ("volume", {"csi": {"driver": "file.csi.azure.com", "volumeAttributes": {"secretName": "share"}}}),
     ("volume", {"azureFile": {"secretName": "share", "shareName": "data"}}),
     ("volume", {"cephfs": {"monitors": ["10.0.0.1"], "secretRef": {"name": "ceph"}}}),
+    ("volume", {"rbd": {"monitors": ["10.0.0.1"], "image": "data", "secretRef": {"name": "ceph"}}}),
+    ("volume", {"iscsi": {"targetPortal": "10.0.0.1", "iqn": "iqn.x", "lun": 0, "secretRef": {"name": "chap"}}}),
+    ("volume", {"flexVolume": {"driver": "x/cifs", "secretRef": {"name": "cifs"}}}),
+    ("volume", {"storageos": {"volumeName": "data", "secretRef": {"name": "api"}}}),
+    ("volume", {"scaleIO": {"gateway": "https://10.0.0.1", "system": "s", "secretRef": {"name": "sio"}}}),
     ("container", {"env": [{"name": "KEY", "valueFrom": {"secretKeyRef": {"name": "s3", "key": "key"}}}]}),
     ("container", {"envFrom": [{"secretRef": {"name": "s3"}}]}),
 ]
@@ -126,6 +135,11 @@ def test_the_token_of_captures_is_no_secret_of_others() -> None:
     of = template("volume", {"secret": {"secretName": "mfu-capture"}})
     assert launched(of)
     assert "Secret" in refusal(of, command=("cat", "/token"))
+
+
+def test_a_drivers_volume_without_a_secret_is_none() -> None:
+    assert launched(template("volume", {"csi": {"driver": "gcsfuse.csi", "volumeAttributes": {"bucketName": "data"}}}))
+    assert launched(template("volume", {"nfs": {"server": "10.0.0.1", "path": "/data"}}))
 
 
 def test_a_priority_class_that_is_not_listed_is_refused() -> None:
