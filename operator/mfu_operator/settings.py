@@ -31,7 +31,7 @@ class Settings:
     egress_hosts: tuple[str, ...] = ()
     egress_refused: tuple[str, ...] = ()
     laboratory: bool = False
-    admission_policy: str | None = None
+    admission_policy: tuple[str, ...] = ()
     accept_unguarded: bool = False
     remediation_modes: Mapping[str, RemediationMode] = field(default_factory=dict)
     watch_namespaces: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         egress_hosts=_list(env, "MFU_EGRESS_HOSTS"),
         egress_refused=_networks(env, "MFU_EGRESS_REFUSED"),
         laboratory=_switch(env, "MFU_LABORATORY"),
-        admission_policy=env.get("MFU_ADMISSION_POLICY") or None,
+        admission_policy=_list(env, "MFU_ADMISSION_POLICY"),
         accept_unguarded=_switch(env, "MFU_ACCEPT_UNGUARDED"),
         remediation_modes=_modes(env, "MFU_REMEDIATION_MODES"),
         watch_namespaces=_list(env, "MFU_WATCH_NAMESPACES"),

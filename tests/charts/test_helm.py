@@ -14,6 +14,7 @@ import yaml
 from mfu_operator.api.group import BASELINE_LABEL, MANAGED_BY_LABEL, MANAGER
 from tests.cluster.toolchain import go_binaries
 from tests.support.built import built
+from tests.unit.api.test_guarded import FIELDS
 
 CHART = Path(__file__).parents[2] / "charts" / "mfu-operator"
 EVERYTHING = {
@@ -206,12 +207,26 @@ def test_each_watched_namespace_has_a_binding_of_its_own_that_is_as_old_as_its_b
         )
         return found
 
-    name = "mfu-system-mfu-operator-authority"
-    assert bindings({}) == {name: None}
+    names = ("mfu-system-mfu-operator-authority", "mfu-system-mfu-operator-authority.2")
+    assert bindings({}) == dict.fromkeys(names)
     assert bindings({"watchNamespaces": ["a", "b"]}) == {
         f"{name}-{each}": {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": each}}}
         for each in ("a", "b")
+        for name in names
     }
+
+
+def test_each_binding_vouches_for_the_fields_that_were_guarded_when_it_was_made(tmp_path: Path) -> None:
+    objects = rendered({}, tmp_path)
+    vouched = {
+        each["metadata"]["name"]: set(each["metadata"]["annotations"]["mfu-operator.io/guards"].split(","))
+        for each in objects
+        if each["kind"] == "ValidatingAdmissionPolicyBinding" and "authority" in each["metadata"]["name"]
+    }
+    first, second = vouched.values()
+    assert first < second == {path for path, _ in FIELDS}, "all that the operator takes for guarded"
+    [container] = only(objects, "Deployment")["spec"]["template"]["spec"]["containers"]
+    assert {"name": "MFU_ADMISSION_POLICY", "value": ",".join(vouched)} in container["env"]
 
 
 def test_nothing_is_written_but_jobs_events_the_lease_and_what_is_its_own(tmp_path: Path) -> None:

@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 
-from mfu_operator.adapters.cluster.guard import guard
+from mfu_operator.adapters.cluster.guard import guard, guards
 from mfu_operator.api.group import GUARDED_ANNOTATION
+from mfu_operator.api.guarded import EVERYWHERE
 from tests.faults.control_plane import ACCOUNT, TEAM, ControlPlane
 from tests.hostile.people import APPLICATION, AUTHOR, DELIVERER, GRANTED, LEAD, PROMETHEUS, SPEC, STRANGER, Person
+from tests.unit.api.test_guarded import FIELDS
 
 pytestmark = pytest.mark.cluster
 
@@ -187,6 +189,13 @@ def test_an_object_is_not_declared_seen_by_somebody_who_may_not_write_it(plane: 
     assert "the verb customize" in Person(plane, AUTHOR, TEAM).changes("rich", mark)
     assert Person(plane, AUTHOR, TEAM).changes("plain", mark) == ""
     assert "the verb get on Application" in Person(plane, LEAD, TEAM).changes("rich", mark)
+
+
+def test_a_binding_is_read_with_the_fields_that_it_vouches_for(plane: ControlPlane) -> None:
+    names = ("mfu-system-mfu-operator-authority", "mfu-system-mfu-operator-authority.2")
+    first, second = guards(plane.operator, names, ())[EVERYWHERE]
+    assert first.fields < second.fields == {path for path, _ in FIELDS}
+    assert first.uid != second.uid
 
 
 def test_a_stranger_writes_nothing(plane: ControlPlane) -> None:

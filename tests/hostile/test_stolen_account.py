@@ -80,9 +80,19 @@ SECRETS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
             "cephfs": {"monitors": ["10.0.0.1"], "secretRef": {"name": "payroll"}},
             "csi": {"driver": "juicefs.example", "nodePublishSecretRef": {"name": "payroll"}},
             "flexVolume": {"driver": "x/cifs", "secretRef": {"name": "payroll"}},
-            "iscsi": {"targetPortal": "10.0.0.1", "iqn": "iqn.2001-04.com.x:d", "lun": 0, "secretRef": {"name": "payroll"}},
+            "iscsi": {
+                "targetPortal": "10.0.0.1",
+                "iqn": "iqn.2001-04.com.x:d",
+                "lun": 0,
+                "secretRef": {"name": "payroll"},
+            },
             "rbd": {"monitors": ["10.0.0.1"], "image": "data", "secretRef": {"name": "payroll"}},
-            "scaleIO": {"gateway": "https://10.0.0.1", "system": "s", "volumeName": "d", "secretRef": {"name": "payroll"}},
+            "scaleIO": {
+                "gateway": "https://10.0.0.1",
+                "system": "s",
+                "volumeName": "d",
+                "secretRef": {"name": "payroll"},
+            },
             "storageos": {"volumeName": "data", "secretRef": {"name": "payroll"}},
         }.items()
     },

@@ -25,6 +25,8 @@ pytestmark = [] if HELM else [pytest.mark.cluster]
 GONE_VALUES = {"secretNamespaces"}
 """Values that the chart no longer takes. Each is named in the notes before an upgrade."""
 
+GUARDS = "files/guards.yaml"
+
 Object = Mapping[str, Any]
 
 
@@ -38,8 +40,10 @@ def rendered(chart: Path, home: Path) -> dict[tuple[str, str, str], Object]:
 
 
 def of_before(name: str) -> Any:
-    """A file of the chart before, as YAML."""
+    """A file of the chart before, as YAML; None where it had none."""
     with tarfile.open(BEFORE) as archive:
+        if f"mfu-operator/{name}" not in archive.getnames():
+            return None
         found = archive.extractfile(f"mfu-operator/{name}")
         assert found is not None
         return yaml.safe_load(found.read())
@@ -72,6 +76,16 @@ def test_the_values_of_before_are_taken_but_for_those_that_the_notes_name() -> N
         jsonschema.validate(values, yaml.safe_load((CHART / "values.schema.json").read_text()))
     told = (ROOT / "CHANGELOG.md").read_text().partition("### Before you upgrade")[2].partition("### Added")[0]
     assert [name for name in GONE_VALUES if f"`{name}`" not in told] == []
+
+
+def vouched(guards: Any) -> list[list[str]]:
+    """The fields that each binding of the policy vouches for; none of a release that had no policy."""
+    return [each["fields"] for each in guards or ()]
+
+
+def test_no_binding_vouches_for_a_field_that_it_did_not_when_it_was_made() -> None:
+    before, now = vouched(of_before(GUARDS)), vouched(yaml.safe_load((CHART / GUARDS).read_text()))
+    assert now[: len(before)] == before, "what is guarded anew needs a binding of its own in files/guards.yaml"
 
 
 def test_every_field_that_was_stored_is_still_known_and_of_its_type() -> None:

@@ -35,7 +35,7 @@ def test_every_variable_is_read() -> None:
             "MFU_EGRESS_HOSTS": "git.example.org,*.corp.example",
             "MFU_EGRESS_REFUSED": "10.9.0.0/24",
             "MFU_LABORATORY": "true",
-            "MFU_ADMISSION_POLICY": "mfu-system-mfu-operator-authority",
+            "MFU_ADMISSION_POLICY": "mfu-system-mfu-operator-authority,mfu-system-mfu-operator-authority.2",
             "MFU_ACCEPT_UNGUARDED": "true",
             "MFU_REMEDIATION_MODES": "team-a=DryRun,*=Observe,team-b=Off,team-c=false",
             "MFU_PROFILING_PRIORITY_CLASSES": "low, lower",
@@ -65,7 +65,7 @@ def test_every_variable_is_read() -> None:
         egress_hosts=("git.example.org", "*.corp.example"),
         egress_refused=("10.9.0.0/24",),
         laboratory=True,
-        admission_policy="mfu-system-mfu-operator-authority",
+        admission_policy=("mfu-system-mfu-operator-authority", "mfu-system-mfu-operator-authority.2"),
         accept_unguarded=True,
         remediation_modes={
             "team-a": RemediationMode.DRY_RUN,

@@ -95,7 +95,16 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 [{{ join ", " $texts }}]
 {{- end -}}
 
-{{/* The binding of the policy that guards baselines, in one namespace or ("") everywhere: (list $ namespace). */}}
+{{/* A binding of the policy that guards baselines, in one namespace or ("") everywhere: (list $ suffix namespace). */}}
 {{- define "mfu.authority" -}}
-{{ include "mfu.clusterName" (index . 0) }}-authority{{ with index . 1 }}-{{ . }}{{ end }}
+{{ include "mfu.clusterName" (index . 0) }}-authority{{ index . 1 }}{{ with index . 2 }}-{{ . }}{{ end }}
+{{- end -}}
+
+{{/* The names of those for every namespace, with commas. */}}
+{{- define "mfu.authorities" -}}
+{{- $names := list -}}
+{{- range .Files.Get "files/guards.yaml" | fromYamlArray -}}
+{{- $names = append $names (include "mfu.authority" (list $ .suffix "")) -}}
+{{- end -}}
+{{- join "," $names -}}
 {{- end -}}

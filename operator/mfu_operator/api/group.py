@@ -27,6 +27,9 @@ CREDENTIALS_LABEL = f"{GROUP}/credentials"
 GUARDED_ANNOTATION = f"{GROUP}/guarded"
 """On a TrainingBaseline that is older than the admission policy: the uid of the policy's binding that saw it since."""
 
+GUARDS_ANNOTATION = f"{GROUP}/guards"
+"""On a binding of the admission policy: the paths of the fields that it vouches for, with commas."""
+
 RESET_ANNOTATION = f"{GROUP}/reset"
 CLOSE_ANNOTATION = f"{GROUP}/close"
 APPROVE_ANNOTATION = f"{GROUP}/approve"

@@ -4,7 +4,7 @@ The chart's admission policy asks the API server what the author of an object ma
 afterwards, because an object does not say who wrote it: it trusts objects that the policy saw.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,10 +29,17 @@ EVERYWHERE = "*"
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """The policy's binding: its uid, and when it was made (Unix seconds)."""
+    """One of the policy's bindings. A release that guards more fields brings another binding, which is as old as that.
+
+    Args:
+        uid: the binding's.
+        made_s: when it was made (Unix seconds).
+        fields: the paths of the fields that the policy asks for since then.
+    """
 
     uid: str
     made_s: float
+    fields: frozenset[str]
 
 
 def guarded_fields(spec: BaselineSpec) -> tuple[str, ...]:
@@ -40,35 +47,36 @@ def guarded_fields(spec: BaselineSpec) -> tuple[str, ...]:
     return (*_profiling(spec.profiling), *_remediation(spec.remediation), *_metrics(spec.metrics))
 
 
-def unguarded(spec: BaselineSpec, metadata: Mapping[str, Any], made_s: float, guard: Guard | None) -> Stall | None:
+def unguarded(spec: BaselineSpec, metadata: Mapping[str, Any], made_s: float, guards: Sequence[Guard]) -> Stall | None:
     """Why the guarded fields of an object count for nothing; None where they count, or where it has none.
 
-    The policy saw an object that was made after it, and one that carries its uid: a write that changes this annotation
-    is judged like a new object, and nobody knows the uid before there is a policy.
+    A guard saw an object that was made after it, and one that carries its uid: a write that changes this annotation is
+    judged like a new object, and nobody knows the uid before there is a guard.
 
     Args:
         metadata: of the object.
         made_s: when it was made.
-        guard: None where no admission policy runs.
+        guards: of its namespace; none where no admission policy runs.
     """
-    fields = guarded_fields(spec)
-    if not fields:
+    mark = (metadata.get("annotations") or {}).get(GUARDED_ANNOTATION)
+    saw = [each for each in guards if mark == each.uid or made_s > each.made_s + TAKES_EFFECT_S]
+    unseen = [field for field in guarded_fields(spec) if not any(field in each.fields for each in saw)]
+    if not unseen:
         return None
-    named = f"{', '.join(fields)} need the authority of who writes them"
-    if guard is None:
+    named = f"{', '.join(unseen)} need the authority of who writes them"
+    asking = next((each for each in guards if each.fields.issuperset(unseen)), None)
+    if asking is None:
         return Stall(
             "Unguarded",
-            f"{named}, and no admission policy asks for it: enable the chart's admissionPolicy, or accept it with "
+            f"{named}, and no admission policy asks for it: enable the chart's admissionPolicy"
+            f"{', and upgrade the chart to the version of the operator' if guards else ''}, or accept it with "
             "authority.acceptUnguarded, or remove the fields",
         )
-    seen_since = (metadata.get("annotations") or {}).get(GUARDED_ANNOTATION) == guard.uid
-    if seen_since or made_s > guard.made_s + TAKES_EFFECT_S:
-        return None
     return Stall(
         "Unguarded",
         f"{named}, and this object is older than the admission policy that asks for it. Let somebody who may "
         f"set them run: kubectl annotate tb {metadata['name']} -n {metadata['namespace']} --overwrite "
-        f"{GUARDED_ANNOTATION}={guard.uid}",
+        f"{GUARDED_ANNOTATION}={asking.uid}",
     )
 
 

@@ -104,9 +104,7 @@ def _shell() -> Shell:
         installation, settings.profiler_image, settings.runbook_base_url, settings.priority_class, permit
     )
     policy = settings.admission_policy
-    authority = Authority(
-        lambda: guards(api, policy, watches) if policy else {}, settings.accept_unguarded, settings.remediation_modes
-    )
+    authority = Authority(lambda: guards(api, policy, watches), settings.accept_unguarded, settings.remediation_modes)
     authority.look()
     fleet = Fleet(authority.judged)
     reconciler = Reconciler(adapters, defaults, lambda: leader.acting, settings.reconcile_interval_s, fleet=fleet)

@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -28,14 +28,14 @@ class Authority:
 
     def __init__(
         self,
-        guards: Callable[[], Mapping[str, Guard]],
+        guards: Callable[[], Mapping[str, Sequence[Guard]]],
         accepted: bool = False,
         modes: Mapping[str, RemediationMode] = MappingProxyType({}),
     ) -> None:
         self._guards = guards
         self._accepted = accepted
         self._modes = modes
-        self._known: Mapping[str, Guard] = {}
+        self._known: Mapping[str, Sequence[Guard]] = {}
 
     def judged(self, body: Mapping[str, Any], spec: BaselineSpec) -> BaselineSpec | Stall:
         """The spec of an object, or why it is not followed."""
@@ -44,8 +44,8 @@ class Authority:
         if self._accepted:
             return spec
         made_s = unix_time(metadata.get("creationTimestamp")) or 0.0
-        guard = self._known.get(metadata["namespace"], self._known.get(EVERYWHERE))
-        return unguarded(spec, metadata, made_s, guard) or spec
+        guards = self._known.get(metadata["namespace"], self._known.get(EVERYWHERE, ()))
+        return unguarded(spec, metadata, made_s, guards) or spec
 
     def _with_mode(self, body: Mapping[str, Any], spec: BaselineSpec) -> BaselineSpec:
         mode = self._modes.get(body["metadata"]["namespace"], self._modes.get("*"))

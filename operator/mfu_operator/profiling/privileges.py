@@ -118,7 +118,7 @@ def _of_volume(volume: Spec, which: str, known: Set[str]) -> Iterator[tuple[Priv
 
 
 def _secrets_of_driver(volume: Spec) -> Iterator[str | None]:
-    """The names of the Secrets that a volume's driver is handed or fetches (azureFile, cephfs, csi, flexVolume, ...)."""
+    """The names of the Secrets that a volume's driver is handed or fetches (azureFile, csi, rbd, ...)."""
     for said in volume.values():
         if not isinstance(said, Mapping):
             continue

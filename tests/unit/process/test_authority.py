@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from mfu_operator.model.baseline import RemediationMode
 from mfu_operator.process.authority import Authority
 from mfu_operator.process.fleet import Fleet, News
 
-POLICY = Guard("a-uid", 1_700_000_000.0)
+POLICY = Guard("a-uid", 1_700_000_000.0, frozenset({"spec.profiling.command"}))
 BODY: Mapping[str, Any] = {
     "metadata": {
         "namespace": "team-a",
@@ -33,7 +34,7 @@ BODY: Mapping[str, Any] = {
 
 
 def looked(guard: Guard | None) -> Authority:
-    authority = Authority(lambda: {EVERYWHERE: guard} if guard else {})
+    authority = Authority(lambda: {EVERYWHERE: (guard,)} if guard else {})
     authority.look()
     return authority
 
@@ -85,14 +86,14 @@ def test_without_a_policy_it_is_followed_where_an_administrator_accepts_it() -> 
 
 
 def test_another_policy_lets_every_object_be_read_again() -> None:
-    found: list[dict[str, Guard]] = [{}]
+    found: list[dict[str, tuple[Guard, ...]]] = [{}]
     authority = Authority(lambda: found[-1])
     assert not authority.look()
     fleet = Fleet(authority.judged)
     member, _ = fleet.saw(BODY, 0.0)
     fleet.end(member, 600.0)
     member.due_s = 600.0
-    found.append({EVERYWHERE: Guard("young", 0.0)})
+    found.append({EVERYWHERE: (replace(POLICY, uid="young", made_s=0.0),)})
     assert authority.look() and not authority.look()
     fleet.read_again(5.0)
     assert fleet.begin(5.0, 1, 1) == [member]
@@ -102,9 +103,9 @@ def test_another_policy_lets_every_object_be_read_again() -> None:
 def test_where_the_api_server_cannot_be_asked_what_was_seen_last_stands(caplog: pytest.LogCaptureFixture) -> None:
     answers = iter([POLICY])
 
-    def guards() -> dict[str, Guard]:
+    def guards() -> dict[str, tuple[Guard, ...]]:
         for each in answers:
-            return {EVERYWHERE: each}
+            return {EVERYWHERE: (each,)}
         raise Retry("ClusterUnreachable", "it is gone")
 
     authority = Authority(guards)
@@ -115,8 +116,8 @@ def test_where_the_api_server_cannot_be_asked_what_was_seen_last_stands(caplog: 
 
 
 def test_what_was_written_in_a_namespace_before_it_was_served_the_policy_did_not_see() -> None:
-    young = Guard("young", POLICY.made_s + 3600)
-    authority = Authority(lambda: {"team-a": POLICY, "team-b": young})
+    young = replace(POLICY, uid="young", made_s=POLICY.made_s + 3600)
+    authority = Authority(lambda: {"team-a": (POLICY,), "team-b": (young,)})
     authority.look()
     body = deepcopy(dict(BODY))
     body["metadata"]["creationTimestamp"] = "2023-11-14T22:43:20Z"  # half an hour after the first, before the second

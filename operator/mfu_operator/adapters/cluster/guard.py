@@ -1,30 +1,33 @@
 """The admission policy that guards TrainingBaselines, as the API server has it."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
 from mfu_operator.adapters.cluster.failures import translated
+from mfu_operator.api.group import GUARDS_ANNOTATION
 from mfu_operator.api.guarded import EVERYWHERE, Guard
 
 REQUEST_TIMEOUT_S = 15.0
 
 
-def guards(api: client.ApiClient, name: str, namespaces: Collection[str]) -> Mapping[str, Guard]:
-    """The bindings by namespace, where they deny what the policy refuses: one for each that is served, or for all.
+def guards(api: client.ApiClient, names: Sequence[str], namespaces: Collection[str]) -> Mapping[str, tuple[Guard, ...]]:
+    """The bindings by namespace, where they deny what the policy refuses: for each that is served, or for all.
 
     Args:
-        name: of the binding for every namespace; that for one has the namespace behind it.
+        names: of the bindings for every namespace; those for one have the namespace behind it.
         namespaces: those that are served; empty: every one.
 
     Raises:
         Retry, Stall: the API server could not be asked, or refused.
     """
-    names = {each: f"{name}-{each}" for each in namespaces} or {EVERYWHERE: name}
-    found = ((namespace, guard(api, binding)) for namespace, binding in names.items())
-    return {namespace: each for namespace, each in found if each is not None}
+    places = {each: f"-{each}" for each in namespaces} or {EVERYWHERE: ""}
+    return {
+        namespace: tuple(found for name in names if (found := guard(api, name + behind)) is not None)
+        for namespace, behind in places.items()
+    }
 
 
 def guard(api: client.ApiClient, name: str) -> Guard | None:
@@ -44,4 +47,6 @@ def guard(api: client.ApiClient, name: str) -> Guard | None:
             raise
     if "Deny" not in (found.spec.validation_actions or ()):
         return None
-    return Guard(found.metadata.uid, found.metadata.creation_timestamp.timestamp())
+    metadata = found.metadata
+    fields = (metadata.annotations or {}).get(GUARDS_ANNOTATION, "")
+    return Guard(metadata.uid, metadata.creation_timestamp.timestamp(), frozenset(fields.split(",")))
