@@ -389,3 +389,11 @@ def test_an_image_without_a_registry_is_reported_at_the_installation(tmp_path: P
     assert "--set profilerImage.repository=REGISTRY/mfu-profiler" in said
     named = {name: {"repository": f"registry.example.com/{name}"} for name in ("image", "profilerImage")}
     assert "names no registry" not in notes(named, tmp_path)
+
+
+def test_the_notes_say_that_no_host_is_asked_where_none_is_listed(tmp_path: Path) -> None:
+    assert "egress.hosts is empty: it asks no host." in notes({}, tmp_path)
+    own = {"prometheus": {"address": "http://prometheus:9090"}}
+    assert "it asks no host but that of prometheus.address" in notes(own, tmp_path)
+    for egress in ({"hosts": ["git.example.com"]}, {"hosts": ["*"]}, {"laboratory": True}):
+        assert "egress.hosts is empty" not in notes({"egress": egress}, tmp_path)

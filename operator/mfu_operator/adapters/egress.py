@@ -35,6 +35,8 @@ _NAT64 = ip_network("64:ff9b::/96")
 
 PORTS = {"http": 80, "https": 443}
 
+EVERY_HOST = "*"
+
 Resolve = Callable[[str, int], Sequence[str]]
 """The addresses of a host. Raises OSError."""
 
@@ -68,14 +70,14 @@ class Egress:
     """Which hosts and addresses may be asked, and what may be sent to them.
 
     Args:
-        hosts: names that may be asked, "*.example.org" for all below; empty: every one.
+        hosts: names that may be asked, "*.example.org" for all below, "*" for every one.
         refused: networks that may not.
         api_servers: (address, port) of the cluster's own API servers, which may not.
         credentials_over_http: whether credentials may be sent unencrypted.
         resolve: asks the name servers.
     """
 
-    hosts: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = (EVERY_HOST,)
     refused: tuple[Network, ...] = (*_NEVER, *_LOOPBACK)
     api_servers: frozenset[tuple[str, int]] = frozenset()
     credentials_over_http: bool = False
@@ -93,10 +95,11 @@ class Egress:
         parts = urlsplit(url)
         host = (parts.hostname or "").lower()
         if not self._listed(host):
+            listed = ", ".join(self.hosts)[:100] or "none"
             raise Stall(
                 "AddressRefused",
-                f"{host} is not among the hosts that the operator may ask: ask an administrator to add it to the "
-                "chart's egress.hosts",
+                f"{host} is not among the hosts that the operator may ask ({listed}): ask an administrator to add it "
+                "to the chart's egress.hosts",
             )
         if with_credentials and parts.scheme == "http" and not self.credentials_over_http:
             raise Stall(
@@ -132,8 +135,9 @@ class Egress:
         raise Stall("AddressRefused", f"{host} leads to {ip}, which {because}: nothing is asked there")
 
     def _listed(self, host: str) -> bool:
-        return not self.hosts or any(
-            host.endswith(each[1:]) if each.startswith("*.") else host == each for each in self.hosts
+        return any(
+            each == EVERY_HOST or (host.endswith(each[1:]) if each.startswith("*.") else host == each)
+            for each in self.hosts
         )
 
 
@@ -147,9 +151,10 @@ def egress_of(
     """The operator's.
 
     Args:
-        hosts: the chart's egress.hosts.
+        hosts: the chart's egress.hosts, and that of its own Prometheus.
         refused: its egress.refused, networks in CIDR notation.
-        laboratory: whether loopback may be asked and credentials sent over http: nowhere but in a laboratory.
+        laboratory: whether every host and loopback may be asked and credentials sent over http: nowhere but in a
+            laboratory.
         api_server: the address of the cluster's API server, a URL.
 
     Raises:
@@ -157,7 +162,7 @@ def egress_of(
     """
     networks = tuple(ip_network(each, strict=False) for each in refused)
     return Egress(
-        hosts=tuple(each.lower() for each in hosts),
+        hosts=(EVERY_HOST,) if laboratory else tuple(each.lower() for each in hosts),
         refused=(*_NEVER, *networks, *(() if laboratory else _LOOPBACK)),
         api_servers=frozenset(_api_servers(api_server, resolve)),
         credentials_over_http=laboratory,

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from kubernetes.client import ApiClient, CustomObjectsApi
 
@@ -30,7 +31,7 @@ def adapters_of(settings: Settings, api: ApiClient) -> Adapters:
     """The real adapters. The sweep is not started yet."""
     objects = CustomObjectsApi(api)
     cluster = KubernetesCluster(api)
-    egress = egress_of(settings.egress_hosts, settings.egress_refused, settings.laboratory, api.configuration.host)
+    egress = egress_of(hosts_of(settings), settings.egress_refused, settings.laboratory, api.configuration.host)
     return Adapters(
         cluster=cluster,
         budgets=Budgets(Budget(settings.captures_per_day, settings.copy_gpu_minutes_per_day)),
@@ -40,6 +41,12 @@ def adapters_of(settings: Settings, api: ApiClient) -> Adapters:
         forge=partial(forge, web=Web(egress)),
         exchange=AppTokens(Web(egress)).exchange,
     )
+
+
+def hosts_of(settings: Settings) -> tuple[str, ...]:
+    """Those that an administrator named: in the list, and as the address of the operator's own Prometheus."""
+    own = urlsplit(settings.prometheus_address or "").hostname
+    return (*([own] if own else []), *settings.egress_hosts)
 
 
 def sources_of(settings: Settings, cluster: Cluster, egress: Egress) -> MetricsSources:

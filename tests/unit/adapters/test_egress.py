@@ -23,7 +23,7 @@ from mfu_operator.model.baseline import ForgeKind, MetricsSource, WorkloadRef
 from mfu_operator.model.commit import Source
 from mfu_operator.model.investigation import Question
 from mfu_operator.ports import Credentials
-from mfu_operator.process.wiring import adapters_of
+from mfu_operator.process.wiring import adapters_of, hosts_of
 from mfu_operator.settings import Settings
 
 API_SERVER = "https://10.96.0.1:443"
@@ -41,7 +41,7 @@ def names(**addresses: str | Sequence[str]) -> Resolve:
     return resolve
 
 
-def guarded(resolve: Resolve | None = None, hosts: Sequence[str] = (), laboratory: bool = False) -> Egress:
+def guarded(resolve: Resolve | None = None, hosts: Sequence[str] = ("*",), laboratory: bool = False) -> Egress:
     return egress_of(hosts, ["10.9.0.0/24"], laboratory, API_SERVER, resolve or names())
 
 
@@ -115,6 +115,12 @@ def test_of_a_list_of_hosts_those_alone_are_asked(host: str, asked: bool) -> Non
     assert "egress.hosts" in raised.value.message
 
 
+def test_without_a_list_no_host_is_asked() -> None:
+    with pytest.raises(Stall, match=r"may ask .none.: .* egress\.hosts"):
+        guarded(hosts=()).require("https://git.example.org/team/models", with_credentials=False)
+    guarded(hosts=(), laboratory=True).require("https://git.example.org/team/models", with_credentials=False)
+
+
 @pytest.mark.parametrize(
     "url",
     ["https://x.example/?q=", "https://x.example/a#b", "https://me:pw@x.example/", "https://x.example/../admin",
@@ -176,12 +182,12 @@ def test_behind_a_proxy_an_address_that_is_written_out_is_judged_all_the_same(mo
         http.get("https://169.254.169.254/latest/meta-data")
 
 
-def wired(monkeypatch: pytest.MonkeyPatch, **settings: bool) -> list[MfuError]:
+def wired(monkeypatch: pytest.MonkeyPatch, hosts: tuple[str, ...]) -> list[MfuError]:
     """What each client of the running operator says to an address of the metadata service."""
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1")
     configuration = Configuration()
     configuration.host = API_SERVER
-    adapters = adapters_of(Settings(**settings), ApiClient(configuration))  # type: ignore[arg-type]
+    adapters = adapters_of(Settings(egress_hosts=hosts), ApiClient(configuration))
     url = "https://169.254.169.254/team/models.git"
 
     def ask_prometheus() -> object:
@@ -210,7 +216,17 @@ def question(url: str) -> Question:
 
 
 def test_every_client_of_the_running_operator_is_guarded(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert {error.reason for error in wired(monkeypatch)} == {"AddressRefused"}
+    assert {error.reason for error in wired(monkeypatch, ("*",))} == {"AddressRefused"}
+
+
+def test_without_a_list_the_running_operator_asks_its_own_prometheus_and_pods_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    prometheus, pod, forge_of, git = (error.message for error in wired(monkeypatch, ()))
+    assert all("egress.hosts" in message for message in (prometheus, forge_of, git))
+    assert "link-local" in pod, "a pod's address is the API server's word"
+    own = Settings(prometheus_address="http://Prometheus.monitoring:9090", egress_hosts=("git.example",))
+    assert hosts_of(own) == ("prometheus.monitoring", "git.example")
 
 
 def test_git_is_told_the_addresses_that_were_judged() -> None:
