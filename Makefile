@@ -153,7 +153,10 @@ PLATFORM ?= linux/amd64
 images: $(INSTALLED) ## Build both images on a BASE that is given by its digest (debian@sha256:...), for PLATFORM (linux/amd64, linux/arm64)
 	@case "$(BASE)" in *@sha256:*) ;; *) echo "BASE=debian@sha256:... : an image that people install stands on a base that nobody can move"; exit 1;; esac
 	@GOOS=linux GOARCH=$(notdir $(PLATFORM)) $(BIN)/python -m tests.cluster.renderers
-	@for target in operator profiler; do docker build -f operator/Dockerfile --platform $(PLATFORM) --build-arg BASE=$(BASE) --target $$target -t mfu-$$target . || exit 1; done
+	@mkdir -p build/images
+	@for target in operator profiler; do \
+	  docker build -f operator/Dockerfile --platform $(PLATFORM) --build-arg BASE=$(BASE) --target $$target -t mfu-$$target . \
+	  && docker save -o build/images/mfu-$$target-$(notdir $(PLATFORM)).tar mfu-$$target || exit 1; done
 
 clean: ## Remove what the tests and tools leave in this folder
 	@rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist

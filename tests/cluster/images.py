@@ -108,7 +108,7 @@ def build_archive(name: str, dockerfile: Path, context: Path, target: str | None
     archive = cache_dir() / "images" / f"{name}-{key}.oci.tar"
     with exclusive(cache_dir() / "images" / ".lock"):
         if not archive.exists():
-            if BASE_IMAGE in (text := dockerfile.read_text()) or "ARG BASE=" in text:
+            if BASE_IMAGE in (text := dockerfile.read_text()) or "ARG BASE" in text:
                 ensure_base()
             apt_install("buildah")
             with progress(f"build image {name}"):
@@ -224,7 +224,7 @@ def _build(name: str, dockerfile: Path, context: Path, target: str | None, archi
     tag = f"localhost/mfu/{name}:latest"
     stage = ["--target", target] if target else []
     options = ["--isolation", "chroot", "--layers", "--pull-never", "--ignorefile", str(ignore), *_policy()]
-    options += ["--build-arg", f"BASE={BASE_IMAGE}"]
+    options += ["--build-arg", f"BASE={BASE_IMAGE}", "--build-arg", "UNPINNED=yes"]
     mounts = [word for mount in build_mounts() for word in ("--volume", str(mount))]
     _buildah("bud", *options, *mounts, *stage, "--file", str(dockerfile), "--tag", tag, str(context))
     unfinished = archive.with_suffix(".unfinished")

@@ -210,7 +210,12 @@ def test_the_token_of_captures_and_what_the_chart_lists_are_no_secrets_of_others
 
 
 def test_a_drivers_volume_without_a_secret_is_let_through(plane: ControlPlane) -> None:
-    for volume in ({"csi": {"driver": "gcsfuse.csi"}}, {"nfs": {"server": "10.0.0.1", "path": "/"}}, {"emptyDir": {}}):
+    volumes: list[dict[str, Any]] = [
+        {"csi": {"driver": "gcsfuse.csi"}},
+        {"nfs": {"server": "10.0.0.1", "path": "/"}},
+        {"emptyDir": {}},
+    ]
+    for volume in volumes:
         assert said(plane, with_secret("volumes", {"name": "v", **volume})) == ""
 
 

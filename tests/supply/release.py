@@ -17,7 +17,9 @@ from typing import Any
 import yaml
 
 from mfu_operator import __version__
+from tests.cluster.renderers import ENGINES
 from tests.cluster.toolchain import go_binaries
+from tests.supply.bill import with_others
 from tests.supply.extras import airgapped, krew, plain
 from tests.supply.extras.archive import Entry, tar_gz
 from tests.supply.extras.destination import OPERATOR, PROFILER, Destination
@@ -27,6 +29,8 @@ ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "charts" / "mfu-operator"
 PACKAGES = (ROOT, ROOT / "operator" / "mfu_probe")
 IMAGE_LOCK = ROOT / "operator" / "requirements.lock"
+IMAGES = ROOT / "build" / "images"
+"""Where `make images` keeps what it built."""
 MATERIALS = (
     IMAGE_LOCK,
     ROOT / "operator" / "build-requirements.lock",
@@ -52,10 +56,11 @@ def release(into: Path, tools: Path, key: str | None, destination: Destination) 
     into.mkdir(parents=True, exist_ok=True)
     commit, at_s = _git("rev-parse", "HEAD"), int(_git("log", "-1", "--format=%ct"))
     _distributions(into, tools, at_s)
-    _bill_of_materials(into / SBOM, tools)
+    images = sorted(IMAGES.glob("*.tar"))
+    _bill_of_materials(into / SBOM, tools, images)
     installable(into, go_binaries("helm") / "helm", at_s, destination)
     unsigned = [] if key else [UNSIGNED.partition(":")[0].capitalize() + "."]
-    told = notes(__version__, (ROOT / "CHANGELOG.md").read_text(), destination, unsigned)
+    told = notes(__version__, (ROOT / "CHANGELOG.md").read_text(), destination, [*unlisted(images), *unsigned])
     (into / NOTES).write_text(told)
     made = sorted(each for each in into.iterdir() if each.is_file())
     (into / PROVENANCE).write_text(json.dumps(provenance(made, commit), indent=1) + "\n")
@@ -152,11 +157,21 @@ def _distributions(into: Path, tools: Path, at_s: int) -> None:
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=_environment(at_s))
 
 
-def _bill_of_materials(file: Path, tools: Path) -> None:
-    """CycloneDX, of the packages in the operator's image."""
+def unlisted(images: Sequence[Path]) -> list[str]:
+    """What the bill of materials does not list, in words."""
+    if images:
+        return []
+    return [f"{SBOM} lists no package of Debian: `make images` first, and the packages of those images are in it."]
+
+
+def _bill_of_materials(file: Path, tools: Path, images: Sequence[Path]) -> None:
+    """CycloneDX, of what is in the images."""
     command = [str(tools / "cyclonedx-py"), "requirements", "--output-reproducible", "--of", "JSON", "-o", str(file)]
     described = ["--pyproject", str(ROOT / "pyproject.toml"), str(IMAGE_LOCK)]
     subprocess.run([*command, *described], check=True)
+    programs = [go_binaries(name) / name for name in ENGINES]
+    bill = with_others(json.loads(file.read_text()), programs, images)
+    file.write_text(json.dumps(bill, indent=2, sort_keys=True) + "\n")
 
 
 def _environment(at_s: int) -> Mapping[str, str]:
