@@ -140,7 +140,7 @@ detection-figures: $(INSTALLED) .venv-otava/.installed ## The detection rule's f
 	@touch $@
 
 .PHONY: release advisories vulnerabilities images
-release: $(INSTALLED) .venv-release/.installed ## All that a release consists of but the images, into dist/ (for REGISTRY and RELEASE_URL; COSIGN_KEY signs)
+release: $(INSTALLED) .venv-release/.installed ## All that a release consists of but the images, into dist/ (for REGISTRY, RELEASE_URL and RUNBOOKS_URL; COSIGN_KEY signs)
 	@$(BIN)/python -m tests.supply.release .venv-release/bin
 
 advisories: $(INSTALLED) ## Write the known weaknesses of packages anew, FROM a clone of the PyPA's advisory database

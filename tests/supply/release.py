@@ -91,20 +91,23 @@ def chart_version() -> str:
 
 
 def packed(folder: Path, at_s: int, destination: Destination | None = None) -> bytes:
-    """A chart as `helm package` packs it, the same bytes every time. Its images are named as in the destination."""
+    """A chart as `helm package` packs it, the same bytes every time. Images and runbooks as in the destination."""
     files = [each for each in folder.rglob("*") if each.is_file() and each.name != ".helmignore"]
     entries = {f"{folder.name}/{file.relative_to(folder)}": Entry(file.read_bytes()) for file in files}
     values = f"{folder.name}/values.yaml"
     if destination is not None:
-        entries[values] = Entry(_with_images(entries[values].content.decode(), destination).encode())
+        entries[values] = Entry(_published(entries[values].content.decode(), destination).encode())
     return tar_gz(entries, at_s)
 
 
-def _with_images(values: str, destination: Destination) -> str:
-    for name in (OPERATOR, PROFILER):
-        before, line, after = values.partition(f"  repository: {name}\n")
-        assert line, f"values.yaml names no image {name}"
-        values = f"{before}  repository: {destination.image(name)}\n{after}"
+def _published(values: str, destination: Destination) -> str:
+    images = {f"  repository: {name}": f"  repository: {destination.image(name)}" for name in (OPERATOR, PROFILER)}
+    for line, replacing in (
+        images | {'runbookBaseUrl: ""': f"runbookBaseUrl: {json.dumps(destination.runbooks)}"}
+    ).items():
+        before, found, after = values.partition(f"{line}\n")
+        assert found, f"values.yaml has no line {line!r}"
+        values = f"{before}{replacing}\n{after}"
     return values
 
 
@@ -187,6 +190,6 @@ if __name__ == "__main__":
         sys.exit("commit first: a release is of a commit")
     target = ROOT / "dist"
     shutil.rmtree(target, ignore_errors=True)
-    published = Destination(os.environ.get("REGISTRY", ""), os.environ.get("RELEASE_URL", ""))
+    published = Destination(*(os.environ.get(name, "") for name in ("REGISTRY", "RELEASE_URL", "RUNBOOKS_URL")))
     said = release(target, Path(sys.argv[1]), os.environ.get("COSIGN_KEY"), published)
     sys.stdout.write((target / SUMS).read_text() + "\n".join(said) + "\n")

@@ -37,7 +37,15 @@ def test_the_chart_names_the_images_of_the_registry_that_they_are_pushed_to() ->
         values = yaml.safe_load(found.read())
     repositories = [values[each]["repository"] for each in ("image", "profilerImage")]
     assert repositories == ["registry.example.com/ml/mfu-operator", "registry.example.com/ml/mfu-profiler"]
+    assert values["runbookBaseUrl"] == "", "conditions and alerts name `kubectl mfu runbook`"
     assert packed(CHART, 1_700_000_000, Destination()) == packed(CHART, 1_700_000_000)
+
+
+def test_the_chart_names_the_runbooks_of_its_release() -> None:
+    published = Destination(runbooks="https://git.example/ml/mfu-operator/src/tag/v1/runbooks")
+    with tarfile.open(fileobj=io.BytesIO(packed(CHART, 1_700_000_000, published))) as archive:
+        found = archive.extractfile("mfu-operator/values.yaml")
+        assert found is not None and yaml.safe_load(found.read())["runbookBaseUrl"] == published.runbooks
 
 
 def test_every_part_has_the_one_version() -> None:

@@ -13,10 +13,12 @@ class Destination:
     Args:
         registry: what stands before the images' names (`registry.example.com/ml`); empty: the nodes have them.
         url: the folder that the release's files can be downloaded from; empty: nowhere.
+        runbooks: the folder of this version's runbooks, as a person opens it; empty: `kubectl mfu runbook` shows them.
     """
 
     registry: str = ""
     url: str = ""
+    runbooks: str = ""
 
     def image(self, name: str) -> str:
         """An image without its tag."""

@@ -70,6 +70,11 @@ def missing(destination: Destination) -> list[str]:
         found.append(
             "The chart, install.yaml and images.txt name images without a registry: `make release REGISTRY=...` does."
         )
+    if not destination.runbooks:
+        found.append(
+            "Conditions, alerts and pull requests name `kubectl mfu runbook REASON` instead of an address: "
+            "`make release RUNBOOKS_URL=...` names the folder of this version's runbooks, `runbookBaseUrl` does later."
+        )
     if not destination.url:
         found.append(
             "The plugin's manifest names no address: `make release RELEASE_URL=...` does. With --archive it needs none."
