@@ -41,6 +41,7 @@ def test_it_reverts_the_commit_that_took_the_workers_away(shown: Tour) -> None:
     assert [each.event for each in shown.story.replayed.said] == ["Regressed", "Confirmed"]
     assert shown.explained.diagnosis.cause == "DataLoaderWorkers"
     assert shown.proposal.revert_sha == chosen.commit.sha
+    assert "slow since 09:00" in shown.first_sight, "the course of the signal around the onset"
 
 
 def test_another_history_gives_another_commit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from mfu_operator.cli.replay.told import Story
 from mfu_operator.errors import Unreadable
 from mfu_operator.gitops.propose import propose
 from mfu_operator.investigate.findings import findings
+from mfu_operator.measure.trail import NO_TRAIL
 from mfu_operator.model.account import StepAccount
 from mfu_operator.model.baseline import BaselineSpec, Signal, WorkloadRef
 from mfu_operator.model.commit import Source
@@ -25,6 +26,7 @@ from mfu_operator.model.diagnosis import Diagnosis
 from mfu_operator.model.incident import Incident, ProfileFact
 from mfu_operator.model.investigation import Findings, Question
 from mfu_operator.model.proposal import Proposal
+from mfu_operator.model.series import Course, Phase
 from mfu_operator.reconcile.recovery import cost_until, devices_of
 from mfu_operator.trace.analyze import answer_of, mean_account, read_all
 from mfu_operator.trace.answer import Answer
@@ -71,7 +73,8 @@ def toured() -> Tour:
     now, healthy = mean_account(slow), mean_account(fast)
     diagnosis = diagnose(now, healthy)
     found, source = _investigated(spec.workload, diagnosis)
-    proposal = _proposed(spec, _incident(story, now, diagnosis), found, source, healthy)
+    incident = _incident(story, now, diagnosis)
+    proposal = _proposed(spec, incident, found, source, healthy, _course(story, incident.opened_at))
     return Tour(story, _without_folders(answer_of(slow, fast)), found, proposal)
 
 
@@ -132,8 +135,17 @@ def _run(env: Mapping[str, str], *arguments: str, given: bytes = b"") -> str:
     return done.stdout.decode()
 
 
+def _course(story: Story, until_s: float) -> Course:
+    """What the operator knew of the signal by then, while the job was running."""
+    trail = NO_TRAIL
+    for reading in story.history.readings:
+        if reading.phase is Phase.RUNNING and reading.time_s <= until_s and story.signal in reading.values:
+            trail = trail.passed(story.signal, reading.time_s, reading.values[story.signal])
+    return trail.course(story.signal)
+
+
 def _proposed(
-    spec: BaselineSpec, incident: Incident, found: Findings, source: Source, healthy: StepAccount
+    spec: BaselineSpec, incident: Incident, found: Findings, source: Source, healthy: StepAccount, course: Course
 ) -> Proposal:
     devices = devices_of(spec, 1)
     until_s = incident.confirmed_at or incident.opened_at
@@ -147,4 +159,5 @@ def _proposed(
         installation="tour",
         healthy=healthy,
         cost=cost,
+        course=course,
     )
