@@ -106,6 +106,20 @@ GO_BUILDS: Mapping[str, GoBuild] = {
         tags=("remove_all_sd", "enable_kubernetes_sd"),
         link_variables={"github.com/prometheus/common/version.Version": "3.13.5"},
     ),
+    "alertmanager": GoBuild(  # without its pages, which are compiled with tools of their own
+        binaries={
+            "github.com/prometheus/alertmanager/cmd/alertmanager": "alertmanager",
+            "github.com/prometheus/alertmanager/cmd/amtool": "amtool",
+        },
+        source_edits=(
+            SourceEdit(
+                module="github.com/prometheus/alertmanager",
+                file="ui/web.go",
+                text="//go:embed app/dist",
+                compiled_as="//go:embed app/public",
+            ),
+        ),
+    ),
     "victoriametrics": GoBuild(
         binaries={"github.com/VictoriaMetrics/VictoriaMetrics/app/victoria-metrics": "victoria-metrics"}
     ),

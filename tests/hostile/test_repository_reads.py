@@ -155,6 +155,18 @@ def test_in_its_first_minutes_a_read_waits_for_one_slice_of_each_that_attacks(at
         assert machine.waits_s("team-a", 3, 3) <= len(machine.hostile) * RENDER_SURE_S + SWEEP_S
 
 
+@pytest.mark.parametrize("hostile", [named(6, 2, 999), named(12, 999, 0)], ids=["charts", "hosts"])
+@pytest.mark.parametrize("after_s", FIRST_S)
+def test_six_whose_charts_never_end_or_twelve_whose_hosts_hang_delay_nobody_by_more_than_a_sweep(
+    hostile: Mapping[str, tuple[float, float]], after_s: int
+) -> None:
+    machine = Machine(hostile, OWN_HOSTS)
+    with machine.closing:
+        while machine.now_s < after_s:
+            machine.second()
+        assert machine.waits_s("team-a", 3, 5) <= SWEEP_S
+
+
 @pytest.mark.parametrize("after_s", FIRST_S)
 def test_in_its_first_minutes_a_read_of_a_minute_is_done_within_five_more(after_s: int) -> None:
     with under("thirty whose charts never end", after_s) as machine:
