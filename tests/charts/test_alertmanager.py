@@ -17,6 +17,7 @@ import yaml
 
 from tests.cluster.toolchain import go_binaries
 from tests.support.awaited import awaited
+from tests.support.built import built
 from tests.support.held_port import held_port
 
 CHART = Path(__file__).parents[2] / "charts" / "mfu-operator"
@@ -27,6 +28,8 @@ FIELDS = {
 }
 """What the example uses of https://prometheus.io/docs/alerting/latest/configuration: no secret is written into it."""
 KEY = "k" * 32
+pytestmark = [] if built("alertmanager", "alertmanager") else [pytest.mark.cluster]
+"""Where it is not built yet, the tests wait for the cluster's programs, which are compiled with it."""
 READY_S = 60.0
 
 
@@ -120,7 +123,6 @@ def test_the_messages_use_annotations_that_the_alert_has() -> None:
     assert used - fired()["annotations"].keys() == set()
 
 
-@pytest.mark.cluster
 def test_alertmanagers_own_tool_takes_the_example(tmp_path: Path) -> None:
     tool = str(go_binaries("alertmanager") / "amtool")
     command = [tool, "check-config", str(configured("http://127.0.0.1:9", tmp_path))]
@@ -129,7 +131,6 @@ def test_alertmanagers_own_tool_takes_the_example(tmp_path: Path) -> None:
     assert "1 receivers" in done.stdout
 
 
-@pytest.mark.cluster
 def test_slack_and_pagerduty_are_told_the_numbers_of_the_loss(tmp_path: Path) -> None:
     with receiving() as (stand_in, posted), running(configured(stand_in, tmp_path)) as address:
         httpx.post(f"{address}/api/v2/alerts", json=[fired()], trust_env=False).raise_for_status()

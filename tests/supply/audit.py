@@ -2,6 +2,7 @@
 
 import csv
 import re
+import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ LOCKS = tuple(
 """What goes into the image, builds it, develops and releases."""
 
 STORED = Path(__file__).parent / "advisories.tsv"
+_AS_OF = "# As of "
 _PIN = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[^]]*\])?==([^\s;\\]+)", re.MULTILINE)
 
 
@@ -52,6 +54,11 @@ def pins(lock: Path) -> Iterator[tuple[str, str]]:
     """The packages of a lock file, and their versions."""
     for name, version in _PIN.findall(lock.read_text()):
         yield canonicalize_name(name), version
+
+
+def as_of(path: Path = STORED) -> str:
+    """The day up to which the stored list knows weaknesses."""
+    return path.read_text().removeprefix(_AS_OF)[: len("2026-11-22")]
 
 
 def weak(locks: Iterable[Path], known: Iterable[Advisory]) -> list[str]:
@@ -92,7 +99,13 @@ def _spans(package: str, name: str, events: Iterable[dict[str, object]]) -> Iter
 
 
 def _refresh(clone: Path) -> None:
-    head = [line for line in STORED.read_text().splitlines() if line.startswith("#")]
+    dated = ["git", "-C", str(clone), "log", "-1", "--format=%cs"]
+    day = subprocess.run(dated, check=True, capture_output=True, text=True).stdout.strip()
+    head = [
+        line.replace(f"{_AS_OF}{as_of()}", _AS_OF + day)
+        for line in STORED.read_text().splitlines()
+        if line.startswith("#")
+    ]
     other = [each for each in stored() if not each.id.startswith("PYSEC")]
     found = read_database(clone, [name for lock in LOCKS for name, _ in pins(lock)])
     rows = sorted(
@@ -112,4 +125,9 @@ def _readable(advisory: Advisory) -> bool:
 if __name__ == "__main__":
     if len(sys.argv) > 1:
         _refresh(Path(sys.argv[1]))
-    sys.exit("\n".join(weak(LOCKS, stored())) or None)
+    if found := weak(LOCKS, stored()):
+        sys.exit("\n".join(found))
+    day = as_of()
+    sys.stdout.write(
+        f"no package has a weakness that the list of {day} knows (make advisories FROM=... refreshes it)\n"
+    )

@@ -1,11 +1,12 @@
 """A package with a known weakness does not pass `make lint`."""
 
 import tomllib
+from datetime import date
 from pathlib import Path
 
 import pytest
 
-from tests.supply.audit import LOCKS, ROOT, Advisory, pins, read_database, stored, weak
+from tests.supply.audit import LOCKS, ROOT, Advisory, as_of, pins, read_database, stored, weak
 
 OSV = """
 id: PYSEC-2099-1
@@ -21,6 +22,10 @@ affected:
 
 def test_no_lock_file_holds_a_known_weakness() -> None:
     assert weak(LOCKS, stored()) == []
+
+
+def test_the_list_says_of_which_day_it_is() -> None:
+    assert date.fromisoformat(as_of()) >= date(2026, 11, 22)
 
 
 def test_a_pin_that_has_one_is_named(tmp_path: Path) -> None:
