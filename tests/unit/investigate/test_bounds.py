@@ -20,7 +20,7 @@ from tests.support.built import built
 from tests.support.suspect_story import Story, config_map, job
 
 QUICK_S = 5.0
-"""Each of these took from 41 s to for ever; the machine may be busy."""
+"""Of a processor, however busy the machine is. Each of these took from 41 s to for ever."""
 
 MERGES = "a: &a {x: 1}\n" + "\n".join(
     f"k{n}: &k{n}\n  <<: [{', '.join([f'*k{n - 1}' if n else '*a'] * 9)}]" for n in range(9)
@@ -32,10 +32,10 @@ ALIASES = "a0: &a0 [x, x]\n" + "\n".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'
     "text", [MERGES, ALIASES, "[" * 5000, "{a: " * 400 + "1" + "}" * 400], ids=["merge keys", "aliases", "open", "deep"]
 )
 def test_a_text_that_grows_when_it_is_read_is_refused_at_once(text: str) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(UnreadableText):
         yaml_documents(text)
-    assert time.monotonic() - began < QUICK_S
+    assert time.process_time() - began < QUICK_S
 
 
 @pytest.mark.parametrize(
@@ -43,12 +43,12 @@ def test_a_text_that_grows_when_it_is_read_is_refused_at_once(text: str) -> None
 )
 @pytest.mark.parametrize("file", ["a.txt", "run.sh", "x.yaml", "x.env", "x.ini"])
 def test_one_long_line_is_read_in_no_time(line: str, file: str) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     changes(FileChange(file, f"{line}1\n", f"{line}2\n"))
     shell.read(line)
     programs.read(line)
     hunks.hunks(f"{line}1", f"{line}2")
-    assert time.monotonic() - began < QUICK_S
+    assert time.process_time() - began < QUICK_S
 
 
 def test_a_bomb_in_the_manifests_is_said_and_blames_nobody(tmp_path: Path) -> None:
