@@ -16,6 +16,7 @@ from mfu_operator.detect.formatting import clock
 from mfu_operator.errors import AskPerson
 from mfu_operator.model.baseline import RemediationMode
 from mfu_operator.model.incident import Incident
+from mfu_operator.reconcile.proposed.hold import blamed_of, undoing
 
 _OPTION = click.option("-n", "--namespace", help="The baseline's namespace; default: that of the current context.")
 
@@ -48,20 +49,22 @@ def approve_command(name: str, reason: str, namespace: str | None) -> None:
 
 @click.command("reject")
 @click.argument("name", shell_complete=baseline_names)
-@click.option("--reason", required=True, help="Why the commit must stay; kept in the record.")
+@click.option("--reason", required=True, help="Why it must stay; kept in the record.")
 @_namespace
 def reject_command(name: str, reason: str, namespace: str | None) -> None:
-    """Say no to undoing the commit that is held responsible for a baseline's open incident.
+    """Say no to undoing the commit that is held responsible for a baseline's open incident, or to pinning what came
+    with no commit.
 
-    The operator closes its pull request, unless another baseline waits for it, and does not propose to undo this commit
+    The operator closes its pull request, unless another baseline waits for it, and does not propose the same
     for this baseline again. The incident stays open until training recovers; to end it, use close.
     """
     found = baselines.one(namespace, name)
     incident = _open(found, name)
-    if incident.suspect is None:
-        raise AskPerson("NothingToReject", f"incident {incident.id} of {name} holds no commit responsible")
+    blamed = blamed_of(incident)
+    if blamed is None:
+        raise AskPerson("NothingToReject", f"incident {incident.id} of {name} holds no commit and no pin responsible")
     _ask(found, REJECT_ANNOTATION, asked_value(incident.id, reason))
-    click.echo(f"{name}: commit {incident.suspect.sha[:12]} is not undone; kubectl mfu status {name} shows it")
+    click.echo(f"{name}: {undoing(*blamed)} is rejected; kubectl mfu status {name} shows it")
 
 
 @click.command("snooze")

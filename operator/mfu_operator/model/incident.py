@@ -146,7 +146,7 @@ class Snooze:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A person's no to undoing a commit."""
+    """A person's no to undoing a commit, or to a pin: `sha` is the pin's id then, and `subject` what it sets back."""
 
     sha: str
     subject: str

@@ -34,7 +34,7 @@ from mfu_operator.reconcile.effects import (
 )
 from mfu_operator.reconcile.incident import opened
 from mfu_operator.reconcile.proposed.facts import with_proposal
-from mfu_operator.reconcile.proposed.hold import refusal, with_refusal
+from mfu_operator.reconcile.proposed.hold import blamed_of, refusal, refused
 from mfu_operator.reconcile.recovery import cost_of
 from mfu_operator.reconcile.world import World
 
@@ -139,7 +139,7 @@ def _suspected(world: World, question: Question, findings: Findings) -> Conclusi
             replace(world.status, incident=replace(incident, blocked=blocked)), (Event("Warning", *blocked),)
         )
     if chosen is None:
-        return _to_propose(world, question, findings, replace(incident, suspect=None, pin=_pin(findings)), ())
+        return _unless_refused(world, question, findings, replace(incident, suspect=None, pin=_pin(findings)), ())
     fact = SuspectFact(
         sha=chosen.commit.sha,
         subject=chosen.commit.subject,
@@ -154,11 +154,17 @@ def _suspected(world: World, question: Question, findings: Findings) -> Conclusi
         if incident.suspect == fact
         else (Event("Warning", "Suspected", f"commit {fact.sha[:12]}: {ranking.because}"),)
     )
-    refused = refusal(world.status, fact.sha)
-    if refused is not None:
-        status = replace(world.status, incident=replace(found, blocked=refused))
-        return Conclusion(status, (*events, Event("Warning", *refused)))
-    return _to_propose(world, question, findings, found, events)
+    return _unless_refused(world, question, findings, found, events)
+
+
+def _unless_refused(
+    world: World, question: Question, findings: Findings, found: Incident, events: tuple[Event, ...]
+) -> Conclusion:
+    blamed = blamed_of(found)
+    no = refusal(world.status, blamed[0]) if blamed is not None else None
+    if no is None:
+        return _to_propose(world, question, findings, found, events)
+    return Conclusion(replace(world.status, incident=replace(found, blocked=no)), (*events, Event("Warning", *no)))
 
 
 def _to_propose(
@@ -271,10 +277,9 @@ def _proposed(world: World, effect: EnsurePullRequest, outcome: Proposed) -> Con
 
 
 def _refused(status: Status, url: str, now_s: float) -> Status:
-    suspect = status.incident.suspect if status.incident is not None else None
-    if suspect is None:
+    if status.incident is None:
         return status
-    return with_refusal(status, suspect.sha, suspect.subject, f"{url} was closed without merging", now_s)
+    return refused(status, status.incident, f"{url} was closed without merging", now_s)
 
 
 def _withdrawn(world: World, effect: Withdraw, outcome: Withdrawn) -> Conclusion:

@@ -15,7 +15,7 @@ from mfu_operator.model.baseline import BaselineSpec
 from mfu_operator.model.condition import Event
 from mfu_operator.model.incident import Approval, Snooze, Status
 from mfu_operator.reconcile.opening import CLOSED_BY_PERSON
-from mfu_operator.reconcile.proposed.hold import with_refusal
+from mfu_operator.reconcile.proposed.hold import blamed_of, refused, undoing
 from mfu_operator.reconcile.recovery import ended, left_open
 
 
@@ -62,13 +62,14 @@ def _approved(status: Status, value: str, now_s: float) -> tuple[Status, tuple[E
 
 
 def _rejected(status: Status, value: str, now_s: float) -> tuple[Status, tuple[Event, ...]]:
-    """The suspect is not undone, in this incident and any other of the baseline."""
+    """The suspect is not undone, nor pinned what came with no commit, in this incident and any other of the
+    baseline."""
     asked, incident = asked_of(value), status.incident
-    if incident is None or incident.suspect is None or asked.incident not in (None, incident.id):
+    blamed = blamed_of(incident) if incident is not None else None
+    if incident is None or blamed is None or asked.incident not in (None, incident.id):
         return status, ()
-    suspect = incident.suspect
-    blocked = ("Rejected", f"a person rejected undoing commit {suspect.sha[:12]}: {asked.reason}")
-    status = with_refusal(status, suspect.sha, suspect.subject, asked.reason, now_s)
+    blocked = ("Rejected", f"a person rejected {undoing(*blamed)}: {asked.reason}")
+    status = refused(status, incident, asked.reason, now_s)
     return replace(status, incident=replace(incident, blocked=blocked)), (Event("Normal", *blocked),)
 
 

@@ -2,6 +2,10 @@
 
 from dataclasses import replace
 
+import pytest
+
+from mfu_operator.api.group import REJECT_ANNOTATION
+from mfu_operator.api.requests import asked_value
 from mfu_operator.model.commit import Ranking
 from mfu_operator.model.incident import Incident, PinFact
 from mfu_operator.model.investigation import Findings, Question, Undoing
@@ -90,6 +94,32 @@ def test_a_pin_that_is_closed_is_a_no_for_this_incident() -> None:
     assert blocked(stage.incident) == "PullRequestClosed"
     assert stage.sweep.says is not None and stage.sweep.says.verdict is Verdict.REGRESSED
     assert len(stage.forge.pulls) == 1
+
+
+@pytest.mark.parametrize("by_command", [True, False], ids=["rejected", "closed"])
+def test_a_no_to_a_pin_is_remembered_and_the_same_is_not_proposed_in_a_later_incident(by_command: bool) -> None:
+    stage, _ = slow_by(NEW)
+    if by_command:
+        stage.take_note(REJECT_ANNOTATION, asked_value(stage.incident.id, "v1 has a hole"))
+    else:
+        stage.forge.close(1)
+    stage.ticks(5)
+    (pull,) = stage.forge.pulls
+    assert (pull.state, pull.withdrawn) == (PullRequestState.CLOSED, False)
+    (no,) = stage.status.refused
+    assert (no.sha, no.subject) == (PIN, SAID)
+    assert blocked(stage.incident) == ("Rejected" if by_command else "PullRequestClosed")
+    stage.forge.pulls.clear()
+    stage.sweep.says = worlds.judgement(recovered=True)
+    stage.ticks(2)
+    stage.stored["knownGood"]["images"] = [OLD]
+    stage.now_s += 36000
+    stage.sweep.says = worlds.regressed(onset_s=stage.now_s + 20)
+    stage.explain()
+    stage.confirm()
+    stage.ticks(3)
+    assert stage.forge.pulls == [] and blocked(stage.incident) == "Refused"
+    assert f"pinning ({SAID}) was refused" in stage.holding("ProposalFailed").message
 
 
 def merged_in_vain(*commits: str, found_again: bool = False) -> tuple[Stage, Rebuilt]:

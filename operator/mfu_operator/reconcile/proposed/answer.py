@@ -7,7 +7,7 @@ from mfu_operator.model.incident import Incident, ProposalFact
 from mfu_operator.model.proposal import PullRequest, PullRequestState
 from mfu_operator.reconcile.effects import Record, Step
 from mfu_operator.reconcile.proposed.facts import same_commit
-from mfu_operator.reconcile.proposed.hold import with_refusal
+from mfu_operator.reconcile.proposed.hold import refused
 from mfu_operator.reconcile.world import World, seen
 
 
@@ -35,11 +35,8 @@ def hear_answer(world: World) -> Step | None:
 
 
 def _refused(world: World, incident: Incident, answer: PullRequest) -> World:
-    suspect = incident.suspect
-    if suspect is None:
-        return world
     reason = f"{answer.url} was closed without merging"
-    return replace(world, status=with_refusal(world.status, suspect.sha, suspect.subject, reason, world.now_s))
+    return replace(world, status=refused(world.status, incident, reason, world.now_s))
 
 
 def _taken_over(world: World, incident: Incident, proposal: ProposalFact, answer: PullRequest) -> Step | None:

@@ -12,6 +12,9 @@ from mfu_operator.reconcile.world import World
 REJECTED = "Rejected"
 """Why an incident has no proposal where a person rejected it by command."""
 
+PINNED = "outside-"
+"""How the id of a pin begins, in which no commit's does."""
+
 MOST_REFUSED = 20
 """Refusals that a status keeps: as many as ten incidents of two commits."""
 
@@ -33,13 +36,36 @@ def hold(world: World, incident: Incident) -> None:
         raise Wait("Snoozed", f"a person snoozed it until {clock(snooze.until_at)}: {snooze.reason}", snooze.until_at)
 
 
-def refusal(status: Status, sha: str) -> tuple[str, str] | None:
-    """(reason, message) where a person refused to undo this commit; None where nobody did."""
-    found = next((each for each in status.refused if each.sha == sha), None)
+def refusal(status: Status, blamed: str) -> tuple[str, str] | None:
+    """(reason, message) where a person refused to undo this commit, or to pin what came with none; None where nobody
+    did.
+
+    Args:
+        blamed: the commit's id, or the pin's.
+    """
+    found = next((each for each in status.refused if each.sha == blamed), None)
     if found is None:
         return None
-    told = f"undoing commit {sha[:12]} was refused on {clock(found.refused_at)}: {found.reason}"
+    told = f"{undoing(blamed, found.subject)} was refused on {clock(found.refused_at)}: {found.reason}"
     return "Refused", f"{told}; it is not proposed again"
+
+
+def undoing(blamed: str, subject: str) -> str:
+    """What a person says no to, for a sentence."""
+    return f"pinning ({subject})" if blamed.startswith(PINNED) else f"undoing commit {blamed[:12]}"
+
+
+def blamed_of(incident: Incident) -> tuple[str, str] | None:
+    """What an incident holds responsible: the id of the commit or the pin, and what it is; None: nothing yet."""
+    if incident.suspect is not None:
+        return incident.suspect.sha, incident.suspect.subject
+    return (incident.pin.id, "; ".join(incident.pin.told)) if incident.pin is not None else None
+
+
+def refused(status: Status, incident: Incident, reason: str, now_s: float) -> Status:
+    """The status that remembers a person's no to what an incident holds responsible."""
+    blamed = blamed_of(incident)
+    return with_refusal(status, *blamed, reason, now_s) if blamed is not None else status
 
 
 def with_refusal(status: Status, sha: str, subject: str, reason: str, now_s: float) -> Status:
