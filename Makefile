@@ -92,11 +92,11 @@ accuracy-real: $(INSTALLED) ## Verdicts on real traces: as recorded, changed, re
 accuracy-events: $(INSTALLED) ## Verdicts on a machine that was modelled apart, as tests/accuracy/events.md (15 minutes)
 	@$(BIN)/python -m tests.accuracy.events
 
-peers: $(INSTALLED) ## What other tools say of the same public traces, as tests/accuracy/peers.md (in a throw-away environment)
+peers: $(INSTALLED) ## What other tools say of the same public traces, as tests/accuracy/peers.md (TRACELENS: a checkout of AMD's)
 	@$(PYTHON) -m venv .venv-peers
 	@.venv-peers/bin/pip install -q --no-deps torch-tb-profiler==0.4.3 HolisticTraceAnalysis==0.5.0
 	@.venv-peers/bin/pip install -q -r tests/accuracy/peers/requirements.txt
-	@$(BIN)/python -m tests.accuracy.peers .venv-peers/bin/python && rm -rf .venv-peers
+	@$(BIN)/python -m tests.accuracy.peers .venv-peers/bin/python $(TRACELENS) && rm -rf .venv-peers
 
 page: $(INSTALLED) ## Look at the page of `analyze -o html` in Debian's Chromium (root, a minute)
 	@$(BIN)/python -m pytest -q -m browser tests/browser
