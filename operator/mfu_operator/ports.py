@@ -6,7 +6,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
-from mfu_operator.api.bound_address import Bound
+from mfu_operator.api.bound_address import Bound, closest
 from mfu_operator.errors import MfuError
 from mfu_operator.model.baseline import ApplicationRef, MetricsSource, WorkloadRef
 from mfu_operator.model.commit import Source
@@ -46,7 +46,8 @@ class Credentials:
 
     ca is the authority that the other side's certificate is checked against, certificate and private_key are our own
     (PEM texts, all for TLS). signing_key is an SSH or OpenPGP key that signs commits and is sent nowhere. None: not
-    given. `bound` are the Secrets that they come from; none where they are the operator's own or a person's.
+    given. `bound` are the Secrets that they come from; none where they are the operator's own or a person's. `beside`
+    are others, each from a Secret of its own, for what else is read.
     """
 
     username: str | None = field(default=None, repr=False)
@@ -57,6 +58,14 @@ class Credentials:
     signing_key: str | None = field(default=None, repr=False)
     bound: tuple[Bound, ...] = ()
     app: AppKey | None = None
+    beside: tuple["Credentials", ...] = field(default=(), repr=False)
+
+    def toward(self, url: str) -> "Credentials | None":
+        """Of these and those beside them, the ones whose Secret was made for the URL; None: none was, so nothing is
+        sent. Raises Stall(CredentialsUnfit) where two were made for it alike."""
+        known = {each.bound[0]: each for each in (self, *self.beside) if len(each.bound) == 1}
+        found = closest(known, url)
+        return known[found] if found is not None else None
 
     def require(self, url: str) -> None:
         """Raise Stall(CredentialsUnbound) unless every Secret that they come from may be sent to the URL."""
@@ -84,8 +93,10 @@ PASSWORD = SecretUse(
     "key token, or with keys username and password",
     ("Opaque", "kubernetes.io/basic-auth"),
 )
+HOST = SecretUse((*PASSWORD.keys, "ca.crt"), f"{PASSWORD.wanted}, or for a host with open doors ca.crt", PASSWORD.types)
+"""Of a Git server, a Helm repository or a registry."""
 FORGE = SecretUse(
-    (*PASSWORD.keys, "githubAppID", "githubAppInstallationID", "githubAppPrivateKey", "sshSigningKey", "gpgSigningKey"),
+    (*HOST.keys, "githubAppID", "githubAppInstallationID", "githubAppPrivateKey", "sshSigningKey", "gpgSigningKey"),
     f"{PASSWORD.wanted}, or for a GitHub App with githubAppID and githubAppPrivateKey",
     PASSWORD.types,
 )

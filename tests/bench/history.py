@@ -145,7 +145,7 @@ def main() -> int:
 
 
 def _sha(bare: Path, revision: str) -> str:
-    env = environment("", None, str(bare), ())
+    env = environment({}, str(bare), ())
     done = subprocess.run(["git", "-C", str(bare), "rev-parse", revision], capture_output=True, check=True, env=env)
     return done.stdout.decode().strip()
 

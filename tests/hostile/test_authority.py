@@ -33,6 +33,10 @@ GUARDED: Mapping[str, tuple[Mapping[str, Any], str]] = {
         {"remediation": {"forge": {"secretRef": {"name": "forge"}}}},
         "the verb use on Secret forge",
     ),
+    "a Secret of another host": (
+        {"remediation": {"credentials": [{"secretRef": {"name": "forge"}}, {"secretRef": {"name": "charts"}}]}},
+        "the verb use on Secret forge and on Secret charts",
+    ),
     "a Secret of a Prometheus": (
         {"metrics": {"prometheus": {**PROMETHEUS, "secretRef": {"name": "mimir"}}}},
         "the verb use on Secret mimir",

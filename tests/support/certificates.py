@@ -2,6 +2,7 @@
 
 They hold what RFC 5280 asks for, because Python 3.13 trusts no others."""
 
+import ssl
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,13 @@ class Pair:
 
     certificate: Path
     key: Path
+
+
+def server_context(pair: Pair) -> ssl.SSLContext:
+    """For a server that shows the certificate."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pair.certificate, pair.key)
+    return context
 
 
 class Authority:

@@ -11,17 +11,27 @@ from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, Thread
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from tests.support.certificates import Pair, server_context
+
 
 @contextmanager
-def served(root: Path, password: str, asked: list[str] | None = None) -> Iterator[str]:
+def served(
+    root: Path,
+    password: str,
+    asked: list[str] | None = None,
+    shown: set[str] | None = None,
+    pair: Pair | None = None,
+) -> Iterator[str]:
     """The base URL of all repositories below `root`; an empty password lets everybody in. `asked` gets the path of each
-    request that was let in."""
-    handler = type("Handler", (_Handler,), {"root": root, "password": password, "asked": asked})
+    request that was let in, `shown` every password that came. With a certificate it speaks TLS."""
+    handler = type("Handler", (_Handler,), {"root": root, "password": password, "asked": asked, "shown": shown})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        if pair is not None:
+            server.socket = server_context(pair).wrap_socket(server.socket, server_side=True)
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
         try:
-            yield f"http://127.0.0.1:{server.server_address[1]}"
+            yield f"{'http' if pair is None else 'https'}://127.0.0.1:{server.server_address[1]}"
         finally:
             server.shutdown()
             thread.join()
@@ -49,6 +59,7 @@ class _Handler(BaseHTTPRequestHandler):
     root: Path
     password: str
     asked: list[str] | None = None
+    shown: set[str] | None = None
 
     def do_GET(self) -> None:
         self._serve()
@@ -78,10 +89,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def _allowed(self) -> bool:
-        if not self.password:
-            return True
         kind, _, pair = self.headers.get("Authorization", "").partition(" ")
-        return kind == "Basic" and base64.b64decode(pair).decode().partition(":")[2] == self.password
+        password = base64.b64decode(pair).decode().partition(":")[2] if kind == "Basic" else ""
+        if self.shown is not None and password:
+            self.shown.add(password)
+        return password == self.password or not self.password
 
     def _backend(self) -> bytes:
         url = urlsplit(self.path)

@@ -20,11 +20,12 @@ import httpx
 
 from mfu_operator.adapters import guarded_http
 from mfu_operator.adapters.egress import Egress
-from mfu_operator.api.bound_address import covers
+from mfu_operator.adapters.tls import context_of
 from mfu_operator.errors import MfuError
 from mfu_operator.gitops.rendered.reading import UnreadableText, yaml_documents
 from mfu_operator.gitops.sources.tree import NotNow, NotRenderable
 from mfu_operator.gitops.sources.versions import is_range
+from mfu_operator.ports import Credentials
 
 INDEX_BYTES = 64 * 1024 * 1024
 """Of a Helm repository's index; the largest public ones have 20 MB."""
@@ -45,26 +46,10 @@ REDIRECTS = 3
 _LAYER = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 _MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 _CLOSED = (
-    "needs credentials, and none that are given serve there: the key address of the Secret in "
-    "spec.remediation.forge.secretRef lists where they may be sent; kubectl mfu suspects takes the chart by --chart"
+    "needs credentials, and none that are given serve there: a Secret in spec.remediation.credentials, or that of "
+    "forge.secretRef, lists in its key address where it may be sent; kubectl mfu suspects takes the chart by --chart"
 )
 _CHALLENGE = re.compile(r'(realm|service|scope)="([^"]{0,500})"')
-
-
-@dataclass(frozen=True, slots=True)
-class Login:
-    """A user and a password or token, and the addresses that they may be sent to: no other server sees them."""
-
-    addresses: tuple[str, ...]
-    username: str = field(repr=False)
-    password: str = field(repr=False)
-
-    def header(self, url: str) -> dict[str, str]:
-        """What a request to the URL carries; nothing where none of the addresses covers it."""
-        if not any(covers(each, url.partition("?")[0]) for each in self.addresses):
-            return {}
-        pair = b64encode(f"{self.username}:{self.password}".encode()).decode()
-        return {"Authorization": f"Basic {pair}"}
 
 
 @dataclass(slots=True)
@@ -75,13 +60,14 @@ class Charts:
         egress: where the operator may go.
         folder: of the caller's, removed by the caller.
         transport: another one, for tests.
-        login: for private repositories and registries; None: nothing is sent.
+        credentials: for private repositories and registries, each for the servers that its Secret lists; None: nothing
+            is sent.
     """
 
     egress: Egress
     folder: Path
     transport: httpx.BaseTransport | None = None
-    login: Login | None = None
+    credentials: Credentials | None = None
     _known: dict[str, Path | NotRenderable] = field(default_factory=dict)
 
     def fetch(self, repository: str, name: str, version: str) -> Path:
@@ -181,9 +167,10 @@ class Charts:
             parts = urlsplit(url)
             if parts.scheme not in ("http", "https"):
                 raise NotRenderable(f"{url[:200]} is not an address that is fetched")
-            sent = {**(self.login.header(url) if self.login is not None else {}), **headers}
+            login = self.credentials.toward(url.partition("?")[0]) if self.credentials is not None else None
+            sent, verify = {**_shown(login), **headers}, context_of(login) if login is not None else None
             client = guarded_http.client(f"{parts.scheme}://{parts.netloc}", self.egress, sent, DEADLINE_S,
-                                         proxied=True, transport=self.transport)  # fmt: skip
+                                         verify=verify, proxied=True, transport=self.transport)  # fmt: skip
             with client, client.stream("GET", url) as answer:
                 if not answer.has_redirect_location:
                     try:
@@ -199,6 +186,13 @@ class Charts:
 
 
 _Answer = tuple[int, Mapping[str, str], bytes | None]
+
+
+def _shown(login: Credentials | None) -> dict[str, str]:
+    if login is None or not login.password:
+        return {}
+    pair = b64encode(f"{login.username or 'oauth2'}:{login.password}".encode()).decode()
+    return {"Authorization": f"Basic {pair}"}
 
 
 def _entries(index: bytes, name: str) -> Iterator[Mapping[str, Any]]:

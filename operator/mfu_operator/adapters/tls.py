@@ -33,13 +33,18 @@ def context_of(credentials: Credentials | None) -> ssl.SSLContext:
 def _trusting(authorities: str | None) -> ssl.SSLContext:
     if authorities is None:
         return ssl.create_default_context()
-    blocks = _blocks(_CERTIFICATES, authorities)
-    if not blocks:
-        raise Stall("CertificateUnreadable", "ca.crt holds no certificate in PEM")
     try:
-        return ssl.create_default_context(cadata=blocks)
+        return ssl.create_default_context(cadata=authorities_in(authorities))
     except ssl.SSLError as error:
         raise Stall("CertificateUnreadable", f"ca.crt holds no certificate in PEM: {_said(error)}") from None
+
+
+def authorities_in(text: str) -> str:
+    """The certificates of a text in PEM, without what stands around them. Raises Stall: CertificateUnreadable."""
+    blocks = _blocks(_CERTIFICATES, text)
+    if not blocks:
+        raise Stall("CertificateUnreadable", "ca.crt holds no certificate in PEM")
+    return blocks
 
 
 def _blocks(kind: re.Pattern[str], text: str) -> str:

@@ -1,6 +1,7 @@
 """Where credentials may go: the addresses that stand beside them in their own Secret."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
@@ -42,6 +43,26 @@ class Bound:
         )
 
 
+def closest(bounds: Iterable[Bound], url: str) -> Bound | None:
+    """The Secret that was made for the URL: of several the one whose address covers it most exactly; None: none covers
+    it.
+
+    Raises:
+        Stall: CredentialsUnfit, where two Secrets cover it alike.
+    """
+    reach = {each: _reach(each.addresses, url) for each in bounds}
+    most = max(reach.values(), default=-1)
+    found = [each for each, length in reach.items() if length == most >= 0]
+    if len(found) > 1:
+        named = " and ".join(f"{each.namespace}/{each.name}" for each in found[:2])
+        raise Stall(
+            "CredentialsUnfit",
+            f"Secrets {named} are both for {url[:200]}: write a longer address into the key {ADDRESS} of the one that "
+            "is to be sent there, or take it out of the other's",
+        )
+    return found[0] if found else None
+
+
 def covers(bound: str, url: str) -> bool:
     """Whether a URL is the bound address or below it. `.git` at an end is none of the path."""
     if flaw(bound) is not None or flaw(url) is not None:
@@ -69,6 +90,11 @@ def unlabelled(namespace: str, name: str) -> Stall:
         f"Secret {namespace}/{name} lacks the label {CREDENTIALS_LABEL}=true and is not read. If TrainingBaselines are "
         f"to use it, say so, and where its keys may be sent: {binding_command(namespace, name, ())}",
     )
+
+
+def _reach(addresses: Iterable[str], url: str) -> int:
+    """The parts of the path of the longest address that covers the URL; -1: none does."""
+    return max((len(_segments(urlsplit(each).path)) for each in addresses if covers(each, url)), default=-1)
 
 
 def _host(url: str) -> tuple[str | None, int | None]:

@@ -5,7 +5,7 @@ meets with an older CRD in the cluster, and what CEL cannot see.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -55,6 +55,7 @@ LONGEST_DEADLINE_S = 4 * 3600.0
 """A profiling Job holds what its run holds: it waits for a node, warms up and records a few steps within this."""
 
 MOST_ASKED, LONGEST_NAME = 15, 100
+MOST_HOSTS = 10
 """Reviewers, assignees or labels of one pull request, and the characters of one: GitHub takes 15 and 50."""
 
 MOST_RANKS = 64
@@ -300,6 +301,7 @@ def _remediation(section: Section) -> Remediation:
         forge=forge.choice("kind", ForgeKind),
         forge_address=_address(forge, "address"),
         secret=secret,
+        credentials=tuple(_hosts(section)),
         repository=_repository(section),
         branch=_branch(section),
         path=_path(section),
@@ -307,6 +309,19 @@ def _remediation(section: Section) -> Remediation:
         freeze=freezes(section),
         review=_review(section.section("pullRequest")),
     )
+
+
+def _hosts(section: Section) -> Iterator[SecretRef]:
+    items = section.items("credentials")
+    if len(items) > MOST_HOSTS:
+        section.refuse("credentials", f"has more than {MOST_HOSTS} items")
+    for number, item in enumerate(items):
+        if not isinstance(item, Mapping):
+            section.refuse("credentials", f"has {item!r}; write secretRef with the name of a Secret")
+        secret = _secret(Section(f"{section.path}.credentials[{number}]", item))
+        if secret is None:
+            section.refuse(f"credentials[{number}].secretRef", "is missing; name a Secret")
+        yield secret
 
 
 def _review(section: Section) -> Review:

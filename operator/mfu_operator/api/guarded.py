@@ -103,6 +103,7 @@ def _remediation(remediation: Remediation) -> Iterator[str]:
         ("forge.kind", remediation.forge),
         ("forge.address", remediation.forge_address),
         ("forge.secretRef", remediation.secret),
+        ("credentials", remediation.credentials or None),
         ("application", remediation.application),
     ):
         if value is not None:

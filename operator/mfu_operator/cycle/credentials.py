@@ -12,6 +12,7 @@ from mfu_operator.ports import (
     AUTHORITY,
     CLIENT_CERTIFICATE,
     FORGE,
+    HOST,
     PASSWORD,
     AppKey,
     Cluster,
@@ -24,11 +25,20 @@ from mfu_operator.reconcile.world import World
 
 def forge_credentials(adapters: Adapters, world: World, source: Source) -> Credentials | None:
     """What git and the forge of a source are shown: the Secret of spec.remediation.forge.secretRef, read now and not
-    kept, or the token that is given for an App's key in it. None where no Secret is referred to."""
+    kept, or the token that is given for an App's key in it; and beside it those of spec.remediation.credentials, for
+    what else the application is made of. None where no Secret is referred to."""
     remediation = world.spec.remediation
     found = credentials_of(adapters.cluster, world.identity.namespace, remediation.secret, FORGE)
     given = adapters.exchange(remediation.forge, source.repository, remediation.forge_address, found)
-    return given if given is None or found is None else replace(given, signing_key=found.signing_key)
+    beside = tuple(
+        each
+        for secret in remediation.credentials
+        if secret != remediation.secret
+        and (each := credentials_of(adapters.cluster, world.identity.namespace, secret, HOST)) is not None
+    )
+    if given is not None and found is not None:
+        given = replace(given, signing_key=found.signing_key)
+    return replace(given or Credentials(), beside=beside) if beside else given
 
 
 def credentials_of(cluster: Cluster, namespace: str, secret: SecretRef | None, use: SecretUse) -> Credentials | None:
@@ -46,8 +56,10 @@ def credentials_of(cluster: Cluster, namespace: str, secret: SecretRef | None, u
     signing = data.get("sshSigningKey") or data.get("gpgSigningKey") or None
     if password:
         user = data.get("username", "").strip() or None
-        return Credentials(user, password, signing_key=signing, bound=bound)
+        return Credentials(user, password, data.get("ca.crt"), signing_key=signing, bound=bound)
     app_id, private_key = data.get("githubAppID", "").strip(), data.get("githubAppPrivateKey", "").strip()
+    if use is HOST and data.get("ca.crt"):
+        return Credentials(ca=data["ca.crt"], bound=bound)
     if not app_id or not private_key:
         raise Stall("CredentialsMissing", f"Secret {namespace}/{secret.name} has none of what is read: {use.wanted}")
     installation = data.get("githubAppInstallationID", "").strip() or None
@@ -57,7 +69,9 @@ def credentials_of(cluster: Cluster, namespace: str, secret: SecretRef | None, u
             f"githubAppID and githubAppInstallationID of Secret {namespace}/{secret.name} are numbers: write the App's "
             "and the installation's, which GitHub shows",
         )
-    return Credentials(signing_key=signing, bound=bound, app=AppKey(app_id, private_key, installation))
+    return Credentials(
+        ca=data.get("ca.crt"), signing_key=signing, bound=bound, app=AppKey(app_id, private_key, installation)
+    )
 
 
 def source_credentials(cluster: Cluster, namespace: str, source: MetricsSource) -> Credentials | None:

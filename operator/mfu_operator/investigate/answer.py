@@ -75,7 +75,9 @@ def investigated(request: Request, turn: AbstractContextManager[object] | None =
         fetch(opened, plan)
         beside = mounts(opened, of_bases(request, Path(folder), store))
         fetch_chart = (
-            Charts(request.egress, Path(folder) / "charts", login=request.login).fetch if request.egress else None
+            Charts(request.egress, Path(folder) / "charts", credentials=request.credentials).fetch
+            if request.egress
+            else None
         )
         _at_hand(opened, fetch_chart)
         with turn or nullcontext():

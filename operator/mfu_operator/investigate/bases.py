@@ -6,6 +6,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from mfu_operator.adapters.egress import Egress, port_of, proxy_of
+from mfu_operator.adapters.git.environment import SECRETS
 from mfu_operator.adapters.git.repository import clean_url
 from mfu_operator.adapters.git.store import Store
 from mfu_operator.errors import Stall, Unreadable
@@ -15,7 +16,6 @@ from mfu_operator.investigate.sources import clone_of
 MAX_FETCHED = 5
 """Repositories that one investigation fetches beside those of the application."""
 
-_SECRETS = ("MFU_GIT_USERNAME", "MFU_GIT_PASSWORD")
 _SCHEMES = ("https", "http")
 
 
@@ -56,7 +56,7 @@ def _fetched(request: Request, url: str, folder: Path) -> Store | None:
 def _env(env: Mapping[str, str], url: str, egress: Egress) -> dict[str, str]:
     """Git's environment without credentials, and with the addresses that it may connect to for this host."""
     egress.require(url, with_credentials=False)
-    found = {name: value for name, value in env.items() if name not in _SECRETS}
+    found = {name: value for name, value in env.items() if not name.startswith(SECRETS)}
     if proxy_of(url) is not None:
         return found
     host, port = urlsplit(url).hostname or "", port_of(url)

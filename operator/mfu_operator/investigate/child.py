@@ -13,7 +13,6 @@ from pathlib import Path
 
 import git
 
-from mfu_operator.adapters.charts import Login
 from mfu_operator.adapters.egress import Egress
 from mfu_operator.adapters.git import limits
 from mfu_operator.adapters.git.branch import ensure_branch, preview, remove_branch
@@ -35,17 +34,11 @@ def investigate(clone: Clone, request: Request) -> Answer:
     try:
         git_dir, waits = Path(clone.repo.git_dir), turn(Path(request.folder))
         found = findings(
-            question, git_dir, good, bad, os.environ, request.others, _egress(request), waits, login(request)
+            question, git_dir, good, bad, os.environ, request.others, _egress(request), waits, request.credentials
         )
     except Unreadable as error:
         raise Retry(error.reason, error.message) from error
     return Answer(findings=found)
-
-
-def login(request: Request) -> Login | None:
-    """What charts may be fetched with: what git has for the repository, for the servers that its Secret lists."""
-    username, password = (os.environ.get(f"MFU_GIT_{part}", "") for part in ("USERNAME", "PASSWORD"))
-    return Login(request.addresses, username, password) if request.addresses and password else None
 
 
 def _egress(request: Request) -> Egress | None:

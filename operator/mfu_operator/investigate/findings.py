@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from mfu_operator.adapters.charts import Login
 from mfu_operator.adapters.egress import Egress
 from mfu_operator.adapters.git.store import Step as History
 from mfu_operator.errors import AskPerson, Retry, Unreadable
@@ -18,6 +17,7 @@ from mfu_operator.investigate.texts import texts
 from mfu_operator.investigate.told import undoing
 from mfu_operator.model.commit import Ranking, Suspect
 from mfu_operator.model.investigation import Findings, Question, Undoing
+from mfu_operator.ports import Credentials
 
 SHOWN = 20
 """Changes and reasons of one commit that the operator is told."""
@@ -34,7 +34,7 @@ def findings(
     others: Sequence[str] = (),
     egress: Egress | None = None,
     turn: AbstractContextManager[object] | None = None,
-    login: Login | None = None,
+    credentials: Credentials | None = None,
 ) -> Findings:
     """What the window's commits changed of what the workload gets, and what undoes the one that did it.
 
@@ -46,7 +46,7 @@ def findings(
         env: of git.
         others: addresses of the application's other repositories that may be fetched.
         egress: where charts may be fetched from; None: nowhere.
-        login: what charts may be fetched with; None: nothing.
+        credentials: what charts may be fetched with; None: nothing.
         turn: entered once everything is fetched, for as long as anything is rendered.
 
     Raises:
@@ -68,7 +68,7 @@ def findings(
         bad_ran=question.bad_images,
         exonerated=question.exonerated,
         egress=egress,
-        login=login,
+        credentials=credentials,
         env=env,
     )
     with investigated(request, turn) as found:

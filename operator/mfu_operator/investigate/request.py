@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mfu_operator.adapters.charts import Login
 from mfu_operator.adapters.egress import Egress
 from mfu_operator.gitops.images import parse
 from mfu_operator.gitops.rendered.workload import Wanted
 from mfu_operator.gitops.sources.plan import Engine
+from mfu_operator.ports import Credentials
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Request:
         egress: where charts may be fetched from; None: nowhere.
         exonerated: commits, and ids of pins, that did not do it; they are compared, and not suspected.
         refused: commits whose revert a person has refused.
-        login: what charts may be fetched with; None: nothing.
+        credentials: what charts may be fetched with; None: nothing.
         env: git's environment; None: one that holds no credentials.
     """
 
@@ -56,7 +56,7 @@ class Request:
     refused: tuple[str, ...] = ()
     exonerated: tuple[str, ...] = ()
     egress: Egress | None = None
-    login: Login | None = field(default=None, repr=False)
+    credentials: Credentials | None = field(default=None, repr=False)
     env: Mapping[str, str] | None = None
 
     def good_digest(self, reference: str) -> str | None:

@@ -215,7 +215,8 @@ class Remediation:
     """What the operator may propose, and where.
 
     Repository, branch and path come from the application unless given here. `forge_address` is the base URL of the
-    forge's web and API where it is not the public service's. In a `freeze` no pull request is opened.
+    forge's web and API where it is not the public service's. `credentials` are for the application's other
+    repositories, charts and registries. In a `freeze` no pull request is opened.
     """
 
     mode: RemediationMode = RemediationMode.OBSERVE
@@ -229,6 +230,7 @@ class Remediation:
     cool_down_s: float = 6 * 3600.0
     freeze: tuple[Freeze, ...] = ()
     review: Review = field(default_factory=Review)
+    credentials: tuple[SecretRef, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -231,7 +231,7 @@ def test_without_a_list_the_running_operator_asks_its_own_prometheus_and_pods_al
 
 def test_git_is_told_the_addresses_that_were_judged() -> None:
     judged = {"https://git.example.org/a/b": ["192.0.2.7", "2001:db8::1"], "https://other.example/c": ["192.0.2.8"]}
-    env = environment("https://git.example.org/a/b", None, "/home", ("https",), judged)
+    env = environment({}, "/home", ("https",), judged)
     told = [(env[f"GIT_CONFIG_KEY_{n}"], env[f"GIT_CONFIG_VALUE_{n}"]) for n in range(int(env["GIT_CONFIG_COUNT"]))]
     resolved = [value for key, value in told if key == "http.curloptResolve"]
     assert resolved == ["git.example.org:443:192.0.2.7,[2001:db8::1]", "other.example:443:192.0.2.8"]

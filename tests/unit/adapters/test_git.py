@@ -182,7 +182,7 @@ def test_refused_access_names_the_remedy_and_never_the_secret(
 
 
 def test_the_token_is_in_no_argument_and_in_no_environment_value_but_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    env = environment("https://git.example.org/team/models.git", Credentials(password=PASSWORD), "/home", ("https",))
+    env = environment({"https://git.example.org/team/models.git": Credentials(password=PASSWORD)}, "/home", ("https",))
     assert [name for name, value in env.items() if PASSWORD in value] == ["MFU_GIT_PASSWORD"]
     seen: list[object] = []
 
@@ -202,7 +202,7 @@ def test_the_token_is_in_no_argument_and_in_no_environment_value_but_its_own(mon
 
 def test_a_git_that_reads_no_ssl_cert_file_is_told_the_same_bundle(monkeypatch: pytest.MonkeyPatch) -> None:
     def bundle() -> str | None:
-        return environment("https://git.example.org/x/y", None, os.curdir, ("https",)).get("GIT_SSL_CAINFO")
+        return environment({}, os.curdir, ("https",)).get("GIT_SSL_CAINFO")
 
     monkeypatch.delenv("SSL_CERT_FILE", raising=False)
     monkeypatch.delenv("GIT_SSL_CAINFO", raising=False)
@@ -213,22 +213,37 @@ def test_a_git_that_reads_no_ssl_cert_file_is_told_the_same_bundle(monkeypatch: 
     assert bundle() == "/git.crt"
 
 
-def test_the_helper_answers_for_the_repositorys_own_host_only() -> None:
-    env = environment("https://git.example.org:8443/x/y", Credentials(password=PASSWORD), os.curdir, ("https",))
-    question = "protocol=https\nhost={}\n\n"
-    asked = {
-        host: subprocess.run(
-            ["git", "credential", "fill"],
-            input=question.format(host),
-            env=env,
-            capture_output=True,
-            text=True,
-            check=False,
+def test_the_helper_answers_for_each_repository_with_its_own_and_for_no_other() -> None:
+    logins = {"https://git.example.org:8443/x/y": Credentials(password=PASSWORD),
+              "https://other.example.org/a/b.git": Credentials("robot", "an0ther")}  # fmt: skip
+    env = environment(logins, os.curdir, ("https",))
+
+    def told(url: str) -> str:
+        command = ["git", "credential", "fill"]
+        return subprocess.run(
+            command, input=f"url={url}\n\n", env=env, capture_output=True, text=True, check=False
         ).stdout
-        for host in ("git.example.org:8443", "elsewhere.example.org")
-    }
-    assert f"password={PASSWORD}" in asked["git.example.org:8443"]
-    assert PASSWORD not in asked["elsewhere.example.org"]
+
+    for url in ("https://git.example.org:8443/x/y", "https://git.example.org:8443/x/y.git"):
+        assert f"username=oauth2\npassword={PASSWORD}\n" in told(url)
+    assert "username=robot\npassword=an0ther\n" in told("https://other.example.org/a/b")
+    for url in ("https://git.example.org:8443/x/z", "https://git.example.org/x/y", "https://elsewhere.example.org/x/y"):
+        assert "password" not in told(url)
+
+
+def test_an_authority_of_one_host_leaves_those_of_the_others_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_SSL_CAINFO", "/everybody.crt")
+    env = environment({}, os.curdir, ("https",), authorities={"https://git.example.org/x/y": "/own.crt"})
+
+    def told(url: str) -> str:
+        command = ["git", "config", "--get-urlmatch", "http.sslCAInfo", url]
+        return subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout.strip()
+
+    assert "GIT_SSL_CAINFO" not in env
+    assert (told("https://git.example.org/x/y.git"), told("https://other.example.org")) == (
+        "/own.crt",
+        "/everybody.crt",
+    )
 
 
 def test_a_server_that_does_not_answer_is_given_up_at_the_deadline(

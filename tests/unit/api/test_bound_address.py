@@ -2,7 +2,7 @@
 
 import pytest
 
-from mfu_operator.api.bound_address import Bound, covers
+from mfu_operator.api.bound_address import Bound, closest, covers
 from mfu_operator.errors import Stall
 
 TEAM = "https://git.example.org/team"
@@ -70,3 +70,23 @@ def test_nothing_of_an_address_reaches_the_shell_of_who_copies_the_command() -> 
     with pytest.raises(Stall) as raised:
         Bound("team-a", "github", ()).require("https://a.example/';id;'$(id)")
     assert '"address":"https://…"' in raised.value.message
+
+
+def test_of_several_secrets_the_one_with_the_longest_address_that_fits_is_for_a_url() -> None:
+    host, team = (
+        Bound("team-a", "host", ("https://git.example.org",)),
+        Bound("team-a", "team", (TEAM, "https://x.example")),
+    )
+    assert closest((host, team), f"{TEAM}/models.git") == team
+    assert closest((host, team), "https://git.example.org/others/models") == host
+    assert closest((host, team), "https://elsewhere.example") is None
+    assert closest((), TEAM) is None
+
+
+def test_two_secrets_that_are_for_a_url_alike_are_told_with_what_to_write() -> None:
+    one, two = (Bound("team-a", name, (TEAM,)) for name in ("one", "two"))
+    with pytest.raises(
+        Stall, match=r"Secrets team-a/one and team-a/two are both for .*: write a longer address"
+    ) as raised:
+        closest((one, two), f"{TEAM}/models.git")
+    assert raised.value.reason == "CredentialsUnfit"

@@ -193,6 +193,9 @@ def test_a_full_spec() -> None:
         ({"profiling": {"command": "python train.py"}}, "spec.profiling.command cannot be read"),
         ({"profiling": {"env": {"N": 4}}}, "spec.profiling.env.N is 4; write a text"),
         ({"remediation": {"mode": "PullRequest"}}, "spec.remediation.forge.secretRef is missing"),
+        ({"remediation": {"credentials": ["charts"]}}, "spec.remediation.credentials has 'charts'; write secretRef"),
+        ({"remediation": {"credentials": [{}]}}, "spec.remediation.credentials[0].secretRef is missing"),
+        ({"remediation": {"credentials": [{}] * 11}}, "spec.remediation.credentials has more than 10 items"),
         (
             {"remediation": {"repository": "https://me:pw@git.example/a.git"}},
             "spec.remediation.repository holds credent",

@@ -35,6 +35,7 @@ FIELDS: list[tuple[str, BaselineSpec]] = [
     ("spec.remediation.forge.kind", replace(PLAIN, remediation=Remediation(forge=ForgeKind.GITEA))),
     ("spec.remediation.forge.address", replace(PLAIN, remediation=Remediation(forge_address="x"))),
     ("spec.remediation.forge.secretRef", replace(PLAIN, remediation=Remediation(secret=SecretRef("x")))),
+    ("spec.remediation.credentials", replace(PLAIN, remediation=Remediation(credentials=(SecretRef("x"),)))),
     (
         "spec.remediation.application",
         replace(PLAIN, remediation=Remediation(application=ApplicationRef("Application", "argocd", "x"))),

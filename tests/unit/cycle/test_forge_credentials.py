@@ -113,6 +113,48 @@ def test_where_nothing_is_given_nothing_is_shown() -> None:
     assert shown(own)[0] == own
 
 
+def with_hosts(forge: Mapping[str, str] | None, *names: str) -> Credentials | None:
+    stage = Stage()
+    stage.cluster.secrets["team-a", "charts"] = {
+        "username": "robot",
+        "password": "c",
+        "address": "https://charts.example",
+    }
+    stage.cluster.secrets["team-a", "open"] = {"ca.crt": "CA", "address": "https://git.internal"}
+    remediation = spec().remediation
+    if forge is not None:
+        stage.cluster.secrets["team-a", "forge"] = forge
+    chosen = remediation.secret if forge is not None else None
+    wanted = replace(remediation, secret=chosen, credentials=tuple(map(SecretRef, names)))
+    return forge_credentials(stage.adapters, world(spec=spec(remediation=wanted)), worlds.source())
+
+
+def test_beside_the_forges_are_those_of_the_other_hosts_each_for_its_own() -> None:
+    found = with_hosts(
+        {"token": "t0ken", "ca.crt": "ROOT", "address": "https://git.example"}, "charts", "open", "forge"
+    )
+    assert found is not None and (found.password, found.ca, len(found.beside)) == ("t0ken", "ROOT", 2)
+
+    def password(url: str) -> str | None:
+        one = found.toward(url) if found else None
+        return one.password if one else "nobody's"
+
+    assert password("https://charts.example/ml/index.yaml") == "c"
+    assert password("https://git.example/team/values") == "t0ken"
+    assert password("https://elsewhere.example") == "nobody's"
+    internal = found.toward("https://git.internal/a/b")
+    assert internal is not None and (internal.password, internal.ca) == (None, "CA")
+
+
+def test_those_of_other_hosts_need_none_of_the_forge() -> None:
+    found = with_hosts(None, "charts")
+    assert found is not None and found.password is None
+    assert [each.username for each in found.beside] == ["robot"]
+    with pytest.raises(Stall) as caught:
+        with_hosts(None, "absent")
+    assert caught.value.reason == "CredentialsMissing"
+
+
 def test_the_forge_is_opened_with_what_it_is_shown() -> None:
     stage = Stage()
     opened = list[Any]()

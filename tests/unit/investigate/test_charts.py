@@ -11,12 +11,11 @@ import httpx
 import pytest
 
 from mfu_operator.adapters import charts
-from mfu_operator.adapters.charts import Charts, Login
+from mfu_operator.adapters.charts import Charts
 from mfu_operator.adapters.egress import ANYWHERE, Egress
-from mfu_operator.adapters.git.protocol import Action, Identity, Request
+from mfu_operator.api.bound_address import Bound
 from mfu_operator.gitops.sources.tree import NotNow, NotRenderable
-from mfu_operator.investigate import child
-from mfu_operator.model.commit import Source
+from mfu_operator.ports import Credentials
 from tests.support.layouts import CHARTS, chart
 
 Answers = Mapping[str, httpx.Response | Exception]
@@ -150,13 +149,21 @@ def test_links_of_an_archive_are_left_out_and_bounds_are_told(tmp_path: Path, mo
         charts.unpacked(b"gpt", tmp_path / "three", "chart gpt")
 
 
-LOGIN = Login((CHARTS, "https://registry.example/v2", "https://auth.example/token"), "robot", "s3cret")
+LISTED = (CHARTS, "https://registry.example/v2", "https://auth.example/token")
 BASIC = "Basic cm9ib3Q6czNjcmV0"
+
+
+def robot(*addresses: str) -> Credentials:
+    """What a Secret with these addresses holds."""
+    return Credentials("robot", "s3cret", bound=(Bound("team-a", "charts", addresses),))
+
+
+LOGIN = robot(*LISTED)
 
 
 def guarded(
     folder: Path,
-    login: Login,
+    login: Credentials,
     asked: list[httpx.Request],
     answer: Callable[[str, str | None], httpx.Response],
     egress: Egress = ANYWHERE,
@@ -182,7 +189,7 @@ def test_a_private_repository_is_read_with_what_its_secret_lists_it_for_and_nobo
 
     assert (guarded(tmp_path / "a", LOGIN, asked, answer).fetch(CHARTS, "gpt", "1.0.0") / "values.yaml").exists()
     assert [each.headers.get("authorization") for each in asked] == [BASIC, None]
-    other = replace(LOGIN, addresses=(f"{CHARTS}/elsewhere", "https://charts.example.evil"))
+    other = robot(f"{CHARTS}/elsewhere", "https://charts.example.evil")
     with pytest.raises(NotRenderable, match="needs credentials") as raised:
         guarded(tmp_path / "b", other, asked, answer).fetch(CHARTS, "gpt", "1.0.0")
     assert "s3cret" not in str(raised.value) and "s3cret" not in repr(LOGIN)
@@ -206,7 +213,7 @@ def test_a_private_registry_is_read_with_the_token_that_the_credentials_are_give
             return httpx.Response(200, json={"layers": [layer]})
         return httpx.Response(200, content=ARCHIVE)
 
-    login = LOGIN if listed else replace(LOGIN, addresses=LOGIN.addresses[:2])
+    login = robot(*LISTED[: 3 if listed else 2])
     found = guarded(tmp_path, login, asked, answer)
     if listed:
         assert (found.fetch("oci://registry.example/ml", "gpt", "1.0.0") / "values.yaml").exists()
@@ -218,7 +225,7 @@ def test_a_private_registry_is_read_with_the_token_that_the_credentials_are_give
 
 def test_credentials_are_not_sent_unencrypted(tmp_path: Path) -> None:
     asked: list[httpx.Request] = []
-    plain = replace(LOGIN, addresses=("http://charts.example",))
+    plain = robot("http://charts.example")
     with pytest.raises(NotRenderable, match="may not be fetched"):
         guarded(tmp_path, plain, asked, lambda url, shown: httpx.Response(200), Egress()).fetch(
             "http://charts.example", "gpt", "1.0.0"
@@ -226,14 +233,21 @@ def test_credentials_are_not_sent_unencrypted(tmp_path: Path) -> None:
     assert asked == []
 
 
-@pytest.mark.parametrize(
-    ("addresses", "password", "given"), [((CHARTS,), "t0ken", True), ((), "t0ken", False), ((CHARTS,), "", False)]
-)
-def test_the_git_process_fetches_charts_with_what_git_has_where_the_secret_lists_them(
-    monkeypatch: pytest.MonkeyPatch, addresses: tuple[str, ...], password: str, given: bool
-) -> None:
-    monkeypatch.setenv("MFU_GIT_USERNAME", "oauth2")
-    monkeypatch.setenv("MFU_GIT_PASSWORD", password)
-    source = Source("https://git.example/models.git", "main", "", (), None)
-    request = Request(Action.INVESTIGATE, source.repository, "/nowhere", source, Identity(), addresses=addresses)
-    assert child.login(request) == (Login(addresses, "oauth2", "t0ken") if given else None)
+def test_each_server_is_shown_what_its_own_secret_holds(tmp_path: Path) -> None:
+    asked: list[httpx.Request] = []
+    other = Credentials(None, "0ther", bound=(Bound("team-a", "other", ("https://other.example",)),))
+    both = replace(LOGIN, beside=(other,))
+    open_to_all = guarded(tmp_path, both, asked, lambda url, shown: httpx.Response(404))
+    for repository in (CHARTS, "https://other.example/charts", "https://third.example"):
+        with pytest.raises(NotRenderable):
+            open_to_all.fetch(repository, "gpt", "1.0.0")
+    assert [each.headers.get("authorization") for each in asked] == [BASIC, "Basic b2F1dGgyOjB0aGVy", None]
+
+
+def test_two_secrets_for_one_server_are_told_and_neither_is_sent(tmp_path: Path) -> None:
+    asked: list[httpx.Request] = []
+    twin = Credentials(None, "0ther", bound=(Bound("team-a", "twin", (CHARTS,)),))
+    both = guarded(tmp_path, replace(LOGIN, beside=(twin,)), asked, lambda url, shown: httpx.Response(404))
+    with pytest.raises(NotRenderable, match="team-a/charts and team-a/twin are both for"):
+        both.fetch(CHARTS, "gpt", "1.0.0")
+    assert asked == []

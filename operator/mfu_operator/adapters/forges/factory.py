@@ -8,7 +8,7 @@ from mfu_operator.adapters.forges.bitbucket import Bitbucket
 from mfu_operator.adapters.forges.gitea import Gitea
 from mfu_operator.adapters.forges.github import GitHub
 from mfu_operator.adapters.forges.gitlab import GitLab
-from mfu_operator.adapters.forges.http import DIRECT, Web
+from mfu_operator.adapters.forges.http import DIRECT, Web, trusting
 from mfu_operator.adapters.forges.kinds import kind_of
 from mfu_operator.adapters.forges.other import OtherHost
 from mfu_operator.errors import Retry
@@ -56,4 +56,4 @@ def forge(
         )
     credentials.require(f"{where.web}/{where.path}")
     clean = Credentials(credentials.username, credentials.password.strip())
-    return _MADE[known](where, clean, web)
+    return _MADE[known](where, clean, trusting(web, credentials))

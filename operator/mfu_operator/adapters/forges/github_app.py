@@ -14,7 +14,7 @@ import jwt
 
 from mfu_operator.adapters.forges.address import Address, parse
 from mfu_operator.adapters.forges.github import root_of
-from mfu_operator.adapters.forges.http import DIRECT, Api, Refused, Web
+from mfu_operator.adapters.forges.http import DIRECT, Api, Refused, Web, trusting
 from mfu_operator.adapters.forges.kinds import kind_of
 from mfu_operator.adapters.timestamps import unix_time
 from mfu_operator.errors import Retry, Stall
@@ -75,7 +75,7 @@ class AppTokens:
         if kind_of(kind, where) is not ForgeKind.GITHUB:
             raise Stall("CredentialsUnfit", f"the Secret holds a GitHub App's key, and {where.host} is not GitHub")
         credentials.require(f"{where.web}/{where.path}")
-        token = self._kept(credentials.app, where) or self._new(credentials.app, where)
+        token = self._kept(credentials.app, where) or self._new(credentials, credentials.app, where)
         return replace(credentials, app=None, username=_USER, password=token)
 
     def _kept(self, app: AppKey, where: Address) -> str | None:
@@ -83,9 +83,9 @@ class AppTokens:
             token, ends_s = self._tokens.get(_key(app, where), ("", 0.0))
         return token if self._clock() < ends_s - RENEWED_S else None
 
-    def _new(self, app: AppKey, where: Address) -> str:
+    def _new(self, credentials: Credentials, app: AppKey, where: Address) -> str:
         proof = _proof(app, self._clock())
-        api = Api("GitHub", root_of(where), {"Authorization": f"Bearer {proof}"}, self._web)
+        api = Api("GitHub", root_of(where), {"Authorization": f"Bearer {proof}"}, trusting(self._web, credentials))
         installation = app.installation or _installation(api, app, where)
         try:
             answer = api.post(f"app/installations/{installation}/access_tokens", {})

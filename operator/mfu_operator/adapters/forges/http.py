@@ -1,8 +1,9 @@
 """Talking to a forge: JSON both ways, the token in a header only, failures as what to do next."""
 
+import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial, wraps
 from json import loads
 from typing import Any, ParamSpec, TypeVar
@@ -12,8 +13,10 @@ import httpx
 from mfu_operator.adapters.egress import ANYWHERE, Egress
 from mfu_operator.adapters.forges.limits import Limits, is_limited
 from mfu_operator.adapters.guarded_http import AnswerTooLarge, client, content, secrets_in
+from mfu_operator.adapters.tls import context_of
 from mfu_operator.errors import MfuError, Retry, Stall
 from mfu_operator.model.masking import without
+from mfu_operator.ports import Credentials
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
@@ -46,16 +49,22 @@ LISTING_DEADLINE_S = 80.0
 @dataclass(frozen=True, slots=True)
 class Web:
     """Where the operator may go, and how long one request may take; `transport` is for tests. `limits` says until when
-    a forge wants no request."""
+    a forge wants no request. `verify` has the authorities of a forge's certificate; None: the system's."""
 
     egress: Egress = ANYWHERE
     transport: httpx.BaseTransport | None = None
     deadline_s: float = DEADLINE_S
     limits: Limits = field(default_factory=Limits)
+    verify: ssl.SSLContext | None = None
 
 
 DIRECT = Web()
 """To anywhere, by the system's own network."""
+
+
+def trusting(web: Web, credentials: Credentials) -> Web:
+    """The same with the authorities that the Secret names, where it names any. Raises Stall: CertificateUnreadable."""
+    return web if credentials.ca is None else replace(web, verify=context_of(credentials))
 
 
 MOST_HOPS = 3
@@ -135,7 +144,9 @@ class Api:
         url = f"{self._base}/{path}".rstrip("/")
         self._web.limits.require(self._name, self._base, self._headers)
         try:
-            with client(self._base, egress, self._headers, deadline_s, proxied=True, transport=transport) as http:
+            verify = self._web.verify
+            with client(self._base, egress, self._headers, deadline_s, verify=verify, proxied=True,
+                        transport=transport) as http:  # fmt: skip
                 for _ in range(MOST_HOPS + 1):
                     with http.stream(method, url, params=params, json=json) as response:
                         body = content(response, LARGEST_ANSWER)

@@ -1,7 +1,7 @@
 """All that the Git process and its gits see of the world.
 
 No system or user configuration, no hooks, no prompts, listed transports. Credentials reach git through a credential
-helper that answers for the repository's own host alone.
+helper that answers for one repository alone.
 """
 
 import os
@@ -16,8 +16,12 @@ _PACKAGES = Path(__file__).resolve().parents[3]
 _HANDED_ON = ("PATH", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE",
               "SSL_CERT_DIR", "GIT_SSL_CAINFO")  # fmt: skip
 _HELPER = (
-    """!f() { test "$1" = get && printf 'username=%s\\npassword=%s\\n' "$MFU_GIT_USERNAME" "$MFU_GIT_PASSWORD"; }; f"""
+    """!f() { test "$1" = get && """
+    """printf 'username=%%s\\npassword=%%s\\n' "$MFU_GIT_USERNAME%s" "$MFU_GIT_PASSWORD%s"; }; f"""
 )
+SECRETS = ("MFU_GIT_USERNAME", "MFU_GIT_PASSWORD")
+"""How the names of the variables begin that hold credentials."""
+
 _SETTINGS = {
     "core.hooksPath": os.devnull,
     "core.attributesFile": os.devnull,
@@ -36,13 +40,21 @@ below 1 kB/s for 30 s a server is given up."""
 
 
 def environment(
-    url: str,
-    credentials: Credentials | None,
+    logins: Mapping[str, Credentials],
     home: str,
     transports: tuple[str, ...],
     addresses: Mapping[str, Sequence[str]] | None = None,
+    authorities: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
-    """The variables; `home` is a folder of the caller's, `addresses` are, by URL, the ones that git connects to."""
+    """The variables.
+
+    Args:
+        logins: by the URL of a repository, what its server is shown.
+        home: a folder of the caller's.
+        transports: what a URL may use.
+        addresses: by URL, the ones that git connects to.
+        authorities: by URL, the file with the authorities that its server's certificate is checked against.
+    """
     settings = list(_SETTINGS.items())
     for each, found in (addresses or {}).items():
         if found:
@@ -51,12 +63,17 @@ def environment(
     env = {name: os.environ[name] for name in _HANDED_ON if name in os.environ}
     if env.get("SSL_CERT_FILE"):
         env.setdefault("GIT_SSL_CAINFO", env["SSL_CERT_FILE"])  # a git that is built with GnuTLS knows only this one
-    if credentials is not None and credentials.password:
-        parts = urlsplit(url)
-        settings.append((f"credential.{parts.scheme}://{parts.netloc}.helper", _HELPER))
-        default = "x-token-auth" if parts.hostname == "bitbucket.org" else "oauth2"
-        env["MFU_GIT_USERNAME"] = (credentials.username or default).strip()
-        env["MFU_GIT_PASSWORD"] = credentials.password.strip()
+    if authorities and "GIT_SSL_CAINFO" in env:
+        settings.append(("http.sslCAInfo", env.pop("GIT_SSL_CAINFO")))  # as a variable it would outdo those below
+    for url, file in (authorities or {}).items():
+        settings.extend((f"http.{each}.sslCAInfo", file) for each in _spellings(url))
+    for number, (url, credentials) in enumerate(logins.items()):
+        if credentials.password:
+            suffix = f"_{number}" if number else ""
+            helper = _HELPER % (suffix, suffix)
+            settings.extend((f"credential.{each}.helper", helper) for each in _spellings(url))
+            env[f"MFU_GIT_USERNAME{suffix}"] = (credentials.username or default_user(url)).strip()
+            env[f"MFU_GIT_PASSWORD{suffix}"] = credentials.password.strip()
     env |= {
         "HOME": home,
         "TMPDIR": home,
@@ -73,3 +90,19 @@ def environment(
     for index, (key, value) in enumerate(settings):
         env |= {f"GIT_CONFIG_KEY_{index}": key, f"GIT_CONFIG_VALUE_{index}": value}
     return env
+
+
+def default_user(url: str) -> str:
+    """The user that a host wants beside a token, where the Secret names none."""
+    return "x-token-auth" if urlsplit(url).hostname == "bitbucket.org" else "oauth2"
+
+
+def secrets_of(env: Mapping[str, str]) -> tuple[str, ...]:
+    """The passwords among the variables: what must not stand in any message."""
+    return tuple(value for name, value in env.items() if name.startswith("MFU_GIT_PASSWORD") and value)
+
+
+def _spellings(url: str) -> tuple[str, ...]:
+    """The address without and with `.git`: GitLab knows its repositories by the latter alone."""
+    bare = url.rstrip("/").removesuffix(".git")
+    return bare, f"{bare}.git"

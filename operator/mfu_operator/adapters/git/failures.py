@@ -3,6 +3,7 @@
 import os
 import re
 
+from mfu_operator.adapters.git.environment import secrets_of
 from mfu_operator.adapters.git.protocol import Request
 from mfu_operator.errors import MfuError, Retry, Stall
 from mfu_operator.model.masking import without
@@ -24,7 +25,7 @@ MOST_SAID = 300
 def explained(request: Request, stderr: str) -> MfuError:
     """What git said, as what to do next."""
     told = re.findall(r"^\s*(?:stderr: ')?\s*((?:fatal|error|remote|ERROR): .*)$", stderr, re.MULTILINE) or [stderr]
-    shown = redacted(" ".join(told), os.environ.get("MFU_GIT_PASSWORD"))
+    shown = redacted(" ".join(told), *secrets_of(os.environ))
     said = " ".join(shown.split()).removesuffix("'")[:MOST_SAID].rstrip(" .")
     if re.search(r"remote branch .* not found", stderr, re.IGNORECASE):
         return Stall(
@@ -70,7 +71,7 @@ def unreachable(said: str) -> Retry:
     return Retry("RepositoryUnreachable", f"{said}; {checks}")
 
 
-def redacted(text: str, secret: str | None) -> str:
-    """The text without the secret and without credentials in addresses."""
-    shown = without(text, secret)
+def redacted(text: str, *secrets: str) -> str:
+    """The text without the secrets and without credentials in addresses."""
+    shown = without(text, *secrets)
     return re.sub(r"://[^/@\s]+@", "://***@", shown)

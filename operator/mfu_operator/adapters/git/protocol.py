@@ -9,6 +9,7 @@ from mfu_operator.errors import AskPerson, MfuError, Retry, Stall
 from mfu_operator.model.commit import Source
 from mfu_operator.model.investigation import Findings, Question
 from mfu_operator.model.proposal import Proposal
+from mfu_operator.ports import Credentials
 
 FETCHED = "fetched"
 """The file in a request's folder that is there once the repository's server has sent everything."""
@@ -48,7 +49,7 @@ class Allowed:
 class Request:
     """One piece of work. `url` holds no credentials; `folder` is empty and removed by the caller; `others` are the
     addresses of more repositories that may be fetched; `branch` is one to remove and the commit that it must be at;
-    `signing_key` signs the proposal's commit; `addresses` are where the credentials may be sent for charts."""
+    `signing_key` signs the proposal's commit; `credentials` are what charts may be fetched with."""
 
     action: Action
     url: str
@@ -61,7 +62,7 @@ class Request:
     branch: tuple[str, str] | None = None
     signing_key: str | None = field(default=None, repr=False)
     allowed: Allowed | None = None
-    addresses: tuple[str, ...] = ()
+    credentials: Credentials | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -17,7 +17,7 @@ import msgspec
 
 from mfu_operator.adapters.egress import ANYWHERE, PORTS, Egress, port_of, proxy_of
 from mfu_operator.adapters.git import limits, memory, process
-from mfu_operator.adapters.git.environment import environment
+from mfu_operator.adapters.git.environment import environment, secrets_of
 from mfu_operator.adapters.git.failures import MOST_SAID, redacted, too_large, unreachable
 from mfu_operator.adapters.git.protocol import (
     FETCHED,
@@ -30,6 +30,7 @@ from mfu_operator.adapters.git.protocol import (
     decode_answer,
     encode,
 )
+from mfu_operator.adapters.tls import authorities_in
 from mfu_operator.errors import Retry, Stall, Wait
 from mfu_operator.gitops.sources.applications import plan
 from mfu_operator.gitops.sources.tree import NotRenderable
@@ -114,9 +115,11 @@ class GitRepository:
                 "spec.remediation.repository.",
             )
         ends_s = time.monotonic() + self._deadline_s
-        addresses = {url: self._judged(url, credentials)}
+        logins = {url: _login(url, credentials)}
+        addresses = {url: self._judged(url, logins[url])}
         if question is not None:
-            addresses |= self._others(question.source, url, credentials)
+            for each, login, judged in self._others(question.source, url, credentials):
+                logins[each], addresses[each] = login, judged
         with tempfile.TemporaryDirectory(prefix="mfu-git-") as folder:
             others = tuple(address for address in addresses if address != url)
             allowed = _allowed(self._egress) if question is not None else None
@@ -133,29 +136,31 @@ class GitRepository:
                 branch,
                 key,
                 allowed,
-                _addresses(credentials),
+                credentials if question is not None else None,
             )
-            env = environment(url, credentials, folder, self._transports, addresses)
+            shown = {each: login for each, login in logins.items() if login is not None}
+            env = environment(shown, folder, self._transports, addresses, _authorities(shown, Path(folder)))
             answer = self._run(request, env, ends_s - time.monotonic())
         if answer.failure is not None:
             raise answer.failure.error()
         return answer
 
-    def _others(self, source: Source, main: str, credentials: Credentials | None) -> dict[str, tuple[str, ...]]:
-        """The application's other repositories, with what git may connect to; those that may not be reached, or not
-        with the credentials that git would send them, are left out, and what they give is not rendered."""
+    def _others(
+        self, source: Source, main: str, credentials: Credentials | None
+    ) -> Iterator[tuple[str, Credentials | None, tuple[str, ...]]]:
+        """The application's other repositories, with what their servers are shown and what git may connect to; those
+        that may not be reached, or not with these credentials, are left out, and what they give is not rendered."""
         try:
             named = plan(source.objects).sources if source.objects else ()
         except NotRenderable:
-            return {}
-        found = {}
+            return
         for each in named:
             url = clean_url(each.repository)
             if each.chart or url == main or urlsplit(url).scheme not in self._transports:
                 continue
+            login = credentials.toward(url) if credentials is not None else None
             with suppress(Stall):  # a name that is not resolved now may be in a minute: that is tried again
-                found[url] = self._judged(url, credentials if _origin(url) == _origin(main) else None)
-        return found
+                yield url, login, self._judged(url, login)
 
     def _judged(self, url: str, credentials: Credentials | None) -> tuple[str, ...]:
         """The addresses that git may connect to; none where it need not be told, or a proxy resolves."""
@@ -190,7 +195,7 @@ class GitRepository:
         try:
             return decode_answer(ended.out)
         except msgspec.DecodeError:
-            last = redacted(ended.err.strip().rpartition("\n")[2], env.get("MFU_GIT_PASSWORD"))[:MOST_SAID]
+            last = redacted(ended.err.strip().rpartition("\n")[2], *secrets_of(env))[:MOST_SAID]
             raise Retry("RepositoryUnreachable", f"git failed on {request.url}: {last or ended.status}") from None
 
 
@@ -220,15 +225,20 @@ def watched(folder: Path, url: str) -> Callable[[int], None]:
     return watch
 
 
-def _addresses(credentials: Credentials | None) -> tuple[str, ...]:
-    """Where the one Secret that they come from says they may be sent."""
-    bound = credentials.bound if credentials is not None else ()
-    return bound[0].addresses if len(bound) == 1 else ()
+def _login(url: str, credentials: Credentials | None) -> Credentials | None:
+    """What the repository's own server is shown: the forge's, else what was made for the address."""
+    return credentials if credentials is None or credentials.password else credentials.toward(url)
 
 
-def _origin(url: str) -> tuple[str, str]:
-    parts = urlsplit(url)
-    return parts.scheme, parts.netloc
+def _authorities(logins: Mapping[str, Credentials], folder: Path) -> dict[str, str]:
+    """By URL, a file with the authorities that its Secret names. Raises Stall: CertificateUnreadable."""
+    found = {}
+    for number, (url, login) in enumerate(logins.items()):
+        if login.ca is not None:
+            file = folder / f"authorities-{number}.crt"
+            file.write_text(authorities_in(login.ca))
+            found[url] = str(file)
+    return found
 
 
 def _allowed(egress: Egress) -> Allowed:

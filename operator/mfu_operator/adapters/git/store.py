@@ -50,7 +50,7 @@ class Store:
         self._blobs: dict[str, bytes | None] = {}
         self._obtained: set[str] = set()
         local = Path(repository.removeprefix("file://"))
-        self._env = dict(env or environment(repository, None, str(folder), ("https", "http", "ssh", "git", "file")))
+        self._env = dict(env or environment({}, str(folder), ("https", "http", "ssh", "git", "file")))
         self._env["GIT_NO_LAZY_FETCH"] = "1"
         self._bare = folder / "store.git"
         if local.exists():

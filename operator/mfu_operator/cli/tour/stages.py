@@ -104,7 +104,7 @@ def _incident(story: Story, now: StepAccount, diagnosis: Diagnosis) -> Incident:
 def _investigated(workload: WorkloadRef, diagnosis: Diagnosis) -> tuple[Findings, Source]:
     with tempfile.TemporaryDirectory(prefix="mfu-tour-") as folder:
         clone = Path(folder) / "clones" / "jobs.git"
-        env = environment(str(clone), None, folder, ("file",))
+        env = environment({}, folder, ("file",))
         good, bad = _history(clone, env)
         source = Source(_REPOSITORY, BRANCH, PATH, (), bad)
         return findings(Question(source, good, bad, workload, diagnosis.cause), clone, good, bad, env), source
