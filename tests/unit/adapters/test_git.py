@@ -213,7 +213,7 @@ def test_a_git_that_reads_no_ssl_cert_file_is_told_the_same_bundle(monkeypatch: 
     assert bundle() == "/git.crt"
 
 
-def test_the_helper_answers_for_each_repository_with_its_own_and_for_no_other() -> None:
+def test_the_helper_answers_for_the_repositorys_own_host_only() -> None:
     logins = {"https://git.example.org:8443/x/y": Credentials(password=PASSWORD),
               "https://other.example.org/a/b.git": Credentials("robot", "an0ther")}  # fmt: skip
     env = environment(logins, os.curdir, ("https",))
