@@ -74,6 +74,7 @@ class ApiServer:
             "requestheader-group-headers": "X-Remote-Group",
             "requestheader-extra-headers-prefix": "X-Remote-Extra-",
             "authorization-mode": "Node,RBAC",
+            "allow-privileged": "true",  # as kubeadm sets it: what refuses privileged pods is policy
             "enable-admission-plugins": "NodeRestriction",
             "service-account-issuer": _ISSUER,
             "service-account-key-file": token_key,

@@ -59,7 +59,7 @@ POD: Mapping[str, tuple[Mapping[str, Any], str]] = {
     ),
 }
 CONTAINER: Mapping[str, tuple[Mapping[str, Any], str]] = {
-    "everything": ({"privileged": True}, "is privileged|disallowed by cluster policy"),
+    "everything": ({"privileged": True}, "is privileged, which profiling.permit"),
     "no filter of system calls": ({"seccompProfile": {"type": "Unconfined"}}, "leaves the confinement"),
     "no profile of AppArmor": ({"appArmorProfile": {"type": "Unconfined"}}, "leaves the confinement"),
     "no SELinux of its own": ({"seLinuxOptions": {"type": "spc_t"}}, "leaves the confinement"),
