@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from mfu_operator.gitops.blame import scores
 from mfu_operator.gitops.blame.cleared import in_vain, still_moved, without_cleared
+from mfu_operator.gitops.blame.composed import unread
 from mfu_operator.gitops.blame.model import Blame, Judged, Step, Verdict, Window
 from mfu_operator.gitops.blame.scores import MARGIN, PLAUSIBLE
 from mfu_operator.gitops.fingerprints import of_evaluation, table
@@ -138,6 +139,9 @@ def _reason(
         score, why = score * _ELSEWHERE, f"{why}, but container {difference.container} does not train"
     if difference.beside:
         score, why = score * _ELSEWHERE, f"{why}, but {difference.beside} is not the program that trains"
+    instead = unread(difference, window.bad)
+    if instead:
+        score, why = min(score, scores.UNREAD), f"{why}, but {instead}"
     other = _other_file(difference, window.bad)
     if other:
         score, why = score * _OTHER_FILE, f"{why}, but the command names {other} and not {difference.file}"
