@@ -2,7 +2,8 @@
 
 Ranks record their collectives in the same order, and may lack some at the edges: one whose launch lay before the
 recording, one that had not ended with it. Steps that carry numbers are matched by name, and within each the longest
-common sequence of what the collectives do; others by the order in which they come, shifted to where their ends agree.
+common sequence of what the collectives do, of several the one whose ends lie closer; others by the order in which they
+come, shifted to where their ends agree.
 """
 
 import re
@@ -83,16 +84,36 @@ def pairs(one: Collectives, other: Collectives, *, numbered: bool) -> Pairs:
 
 
 def _by_step(one: Collectives, other: Collectives) -> Pairs:
-    found: list[Pairs] = []
+    """Within each step a longest common sequence. Where several are as long, those ends decide that lie closer."""
     both = [name for name in one.step_names if name in other.step_names]
-    for name in both:
-        places = one.step_names.index(name), other.step_names.index(name)
-        mine, theirs = np.flatnonzero(one.step == places[0]), np.flatnonzero(other.step == places[1])
-        left, right = common(
-            [one.kind[row] for row in mine], [other.kind[row] for row in theirs], from_the_end=0 in places
-        )
-        found.append((mine[left], theirs[right]))
-    return _concatenated(found)
+    either = [_of_step(one, other, one.step_names.index(name), other.step_names.index(name)) for name in both]
+    certain = _concatenated([usual for usual, last in either if _alike(usual, last)])
+    if not len(certain[0]):
+        return _concatenated([usual for usual, _ in either])
+    shift = float(np.median(other.end[certain[1]] - one.end[certain[0]]))
+    return _concatenated([min(pair, key=lambda rows: _apart(one, other, rows, shift)) for pair in either])
+
+
+def _of_step(one: Collectives, other: Collectives, place: int, its_place: int) -> tuple[Pairs, Pairs]:
+    """Of a step's two sequences the usual one, and that which keeps to the step's other edge.
+
+    The first recorded step may lack its beginning, any other its end.
+    """
+    mine, theirs = np.flatnonzero(one.step == place), np.flatnonzero(other.step == its_place)
+    kinds = [one.kind[row] for row in mine], [other.kind[row] for row in theirs]
+    begun = 0 in (place, its_place)
+    (left, right), (last_left, last_right) = (common(*kinds, from_the_end=end) for end in (begun, not begun))
+    return (mine[left], theirs[right]), (mine[last_left], theirs[last_right])
+
+
+def _alike(one: Pairs, other: Pairs) -> bool:
+    return np.array_equal(one[0], other[0]) and np.array_equal(one[1], other[1])
+
+
+def _apart(one: Collectives, other: Collectives, rows: Pairs, shift: float) -> float:
+    """How far the ends of a step's rows are apart in the median, ns, the one clock shifted; 0 where there are none."""
+    mine, theirs = rows
+    return float(np.median(np.abs(other.end[theirs] - one.end[mine] - shift))) if len(mine) else 0.0
 
 
 def _concatenated(found: Sequence[Pairs]) -> Pairs:

@@ -106,6 +106,20 @@ def test_numbered_steps_are_matched_by_name(
     assert paired(in_steps(*one), in_steps(*other), numbered=True) == pairs
 
 
+def test_a_row_that_one_rank_counts_to_the_next_step_moves_no_other() -> None:
+    """A collective whose launch was not recorded counts to the step in which it runs."""
+    ends = [0, 70, 300, 330, 390, 600]
+    names = ("step 1", "step 2", "step 3")
+    one = collectives_of(
+        *((end - 10, end) for end in ends), kinds=tuple("aaaaaa"), step=[0, 0, 1, 1, 1, 2], step_names=names
+    )
+    late = collectives_of(
+        *((end + 990, end + 1_000) for end in ends), kinds=tuple("aaaaaa"), step=[0, 1, 1, 1, 1, 2], step_names=names
+    )
+    assert paired(one, late, numbered=True) == [(0, 0), (2, 2), (3, 3), (4, 4), (5, 5)]
+    assert paired(late, one, numbered=True) == [(0, 0), (2, 2), (3, 3), (4, 4), (5, 5)]
+
+
 @pytest.mark.parametrize(
     ("steps", "numbered"),
     [
