@@ -21,7 +21,7 @@ from tests.cluster.renderers import ENGINES
 from tests.cluster.toolchain import go_binaries
 from tests.supply.bill import with_others
 from tests.supply.extras import airgapped, krew, plain
-from tests.supply.extras.archive import Entry, of_one_time, tar_gz
+from tests.supply.extras.archive import Entry, tar_gz
 from tests.supply.extras.destination import OPERATOR, PROFILER, Destination
 from tests.supply.extras.notes import notes
 
@@ -158,8 +158,6 @@ def _distributions(into: Path, tools: Path, at_s: int) -> None:
     for package in PACKAGES:
         command = [str(tools / "python"), "-m", "build", "--no-isolation", "--outdir", str(into), str(package)]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=_environment(at_s))
-    for sdist in into.glob("*.tar.gz"):  # setuptools writes the time at which it packs
-        sdist.write_bytes(of_one_time(sdist.read_bytes(), at_s))
 
 
 def unlisted(images: Sequence[Path]) -> list[str]:

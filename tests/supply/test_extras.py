@@ -8,7 +8,6 @@ import subprocess
 import sys
 import tarfile
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 import yaml
@@ -85,27 +84,6 @@ class TestInstallable:
         first = {each.name: each.read_bytes() for each in dist.iterdir()}
         installable(dist, Path(HELM or go_binaries("helm") / "helm"), AT_S, REGISTRY)
         assert {each.name: each.read_bytes() for each in dist.iterdir()} == first
-
-
-@pytest.mark.parametrize("destination", [REGISTRY, Destination()], ids=["published", "nowhere"])
-def test_the_plugin_s_manifest_is_one_that_krew_takes(destination: Destination) -> None:
-    """By the rules of krew's `validate-krew-manifest`: it reads no field that it does not know."""
-    plugin = yaml.safe_load(krew.manifest(__version__, "0" * 64, destination))
-    assert plugin.keys() == {"apiVersion", "kind", "metadata", "spec"}
-    assert (plugin["apiVersion"], plugin["kind"]) == ("krew.googlecontainertools.github.com/v1alpha2", "Plugin")
-    assert plugin["metadata"] == {"name": Path(krew.MANIFEST).stem}, "krew finds a plugin by the name of its file"
-    assert re.fullmatch(r"[\w-]+", plugin["metadata"]["name"])
-    spec = plugin["spec"]
-    assert spec.keys() <= {"version", "homepage", "shortDescription", "description", "caveats", "platforms"}
-    assert re.fullmatch(r"v\d+\.\d+\.\d+(-[\w.]+)?", spec["version"])
-    assert spec["shortDescription"] and "\n" not in spec["shortDescription"]
-    [platform] = spec["platforms"]
-    assert platform.keys() == {"selector", "uri", "sha256", "bin"}, "all files of the archive are installed"
-    assert re.fullmatch(r"[a-f0-9]{64}", platform["sha256"])
-    assert urlsplit(platform["uri"]).scheme == "https" and platform["uri"].endswith(".tar.gz")
-    asked = {each["key"]: set(each["values"]) for each in platform["selector"]["matchExpressions"]}
-    assert asked == {"os": {"linux", "darwin"}, "arch": {"amd64", "arm64"}}
-    assert {each["operator"] for each in platform["selector"]["matchExpressions"]} == {"In"}
 
 
 def moved(folder: Path, *arguments: str) -> tuple[subprocess.CompletedProcess[str], list[str]]:

@@ -10,7 +10,6 @@ import yaml
 
 import mfu_operator
 import mfu_probe
-from tests.supply.extras.archive import of_one_time
 from tests.supply.extras.destination import Destination
 from tests.supply.release import CHART, MATERIALS, PACKAGES, chart_version, digest, packed, provenance, signed
 
@@ -47,23 +46,6 @@ def test_the_chart_names_the_runbooks_of_its_release() -> None:
     with tarfile.open(fileobj=io.BytesIO(packed(CHART, 1_700_000_000, published))) as archive:
         found = archive.extractfile("mfu-operator/values.yaml")
         assert found is not None and yaml.safe_load(found.read())["runbookBaseUrl"] == published.runbooks
-
-
-def packed_at(time_s: int) -> bytes:
-    made = io.BytesIO()
-    with tarfile.open(fileobj=made, mode="w:gz") as archive:
-        for name, mode in (("x-1/setup.py", 0o775), ("x-1/PKG-INFO", 0o664)):
-            entry = tarfile.TarInfo(name)
-            entry.mtime, entry.mode, entry.size, entry.uname = time_s, mode, 4, f"user{time_s}"
-            archive.addfile(entry, io.BytesIO(b"text"))
-    return made.getvalue()
-
-
-def test_a_source_distribution_is_the_same_bytes_whenever_it_is_packed() -> None:
-    once = of_one_time(packed_at(1), 1_700_000_000)
-    assert once == of_one_time(packed_at(2), 1_700_000_000)
-    with tarfile.open(fileobj=io.BytesIO(once)) as archive:
-        assert [(each.name, each.mode) for each in archive] == [("x-1/PKG-INFO", 0o644), ("x-1/setup.py", 0o755)]
 
 
 def test_every_part_has_the_one_version() -> None:

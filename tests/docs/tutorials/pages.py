@@ -29,7 +29,7 @@ def commands(page: Path) -> Iterator[Command]:
     """What the reader types, in order."""
     for block in _blocks(page, "sh"):
         for line in block.splitlines():
-            words = shlex.split(line, comments=True)
+            words = shlex.split(line.removesuffix(" &"), comments=True)
             into = words[words.index(">") + 1] if ">" in words else None
             yield Command(page.stem, tuple(words[: words.index(">")] if into else words), into)
 

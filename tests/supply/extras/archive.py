@@ -15,13 +15,6 @@ class Entry:
     mode: int = 0o644
 
 
-def of_one_time(archive: bytes, at_s: int) -> bytes:
-    """A tar.gz with its files, whenever and by whomever they were packed."""
-    with tarfile.open(fileobj=io.BytesIO(archive)) as packed:
-        found = {each.name: (packed.extractfile(each), each.mode) for each in packed if each.isfile()}
-        return tar_gz({name: Entry(file.read(), mode & 0o755) for name, (file, mode) in found.items() if file}, at_s)
-
-
 def tar_gz(files: Mapping[str, Entry], at_s: int) -> bytes:
     """A tar.gz of these files: by name, all of one time (Unix seconds) and owner."""
     tar = io.BytesIO()
