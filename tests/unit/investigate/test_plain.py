@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.suspect_story import Story, config_map, job
+from tests.support.suspect_story import Story, config_map, job, run
 
 TRAIN = "loader:\n  num_workers: 8\n  prefetch_factor: 4\nprecision: bf16\nseed: 1\nlog_interval: 100\n"
 
@@ -29,6 +29,18 @@ def test_the_one_commit_that_takes_the_workers_is_chosen(story: Story) -> None:
     assert told.verdict("Another seed") == "unknown"
     assert told.changed()['ConfigMap/gpt-config data["train.yaml"].loader.num_workers'] == (8, 0)
     assert told.json["renderer"]["name"] == "plain"
+
+
+@pytest.mark.parametrize(("where", "named"), [("work", "."), (".", "work"), ("work/apps", "..")])
+def test_a_clone_is_named_as_seen_from_the_folder_that_its_reader_is_in(
+    story: Story, monkeypatch: pytest.MonkeyPatch, where: str, named: str
+) -> None:
+    story.replace("Fewer workers", "apps/gpt/config.yaml", "num_workers: 8", "num_workers: 0")
+    monkeypatch.chdir(story.repo.parent / where.replace("work", story.repo.name))
+    clone, good = named.replace("work", story.repo.name), story.shas["Good"]
+    answer = run(["suspects", "--repo", clone, "--good", good, "--bad", "HEAD", "--workload", "Job/gpt",
+                  "--cause", "DataLoaderWorkers", "-o", "json", *PATH])  # fmt: skip
+    assert answer["chosen"] == story.shas["Fewer workers"]
 
 
 def test_a_script_that_changed_beside_a_key_hides_nothing_of_the_keys_file(story: Story) -> None:

@@ -49,7 +49,7 @@ class Store:
     def __init__(self, repository: str, folder: Path, env: Mapping[str, str] | None = None) -> None:
         self._blobs: dict[str, bytes | None] = {}
         self._obtained: set[str] = set()
-        local = Path(repository.removeprefix("file://"))
+        local = Path(repository.removeprefix("file://")).absolute()  # git runs in another folder
         self._env = dict(env or environment({}, str(folder), ("https", "http", "ssh", "git", "file")))
         self._env["GIT_NO_LAZY_FETCH"] = "1"
         self._bare = folder / "store.git"
