@@ -149,6 +149,70 @@ def link_that_points_elsewhere(story: Story) -> Truth:
     return Truth(("--path", "prod"), "Switch")
 
 
+def scripted(text: str, **variables: str) -> dict[str, str]:
+    """A launch script in a ConfigMap, and the job that runs it."""
+    env = json.dumps([{"name": name, "value": value} for name, value in variables.items()])
+    words = (
+        job(env=env)
+        .replace("command: [python]", "command: [bash, /etc/gpt/run.sh]")
+        .replace('"train.py", "--config=/etc/gpt/train.yaml"', "")
+    )
+    return {
+        "gpt/kustomization.yaml": "resources: [job.yaml]\nconfigMapGenerator:\n- {name: gpt-config, files: [run.sh]}\n",
+        "gpt/job.yaml": words,
+        "gpt/run.sh": text,
+    }
+
+
+BRANCHES = 'if [ "$STAGE" = prod ]; then\n  exec python train.py --num_workers 16\nelse\n  exec python train.py --num_workers 8\nfi\n'
+DEFAULT = 'WORKERS=${WORKERS:-8}\nexec python train.py --num_workers "$WORKERS"\n'
+
+
+def branch_of_another_stage(story: Story) -> Truth:
+    story.commit("Good", scripted(BRANCHES, STAGE="prod"))
+    story.replace("Dev", "gpt/run.sh", "--num_workers 8", "--num_workers 0")
+    return Truth(("--path", "gpt"), None, said=("not every time alike",))
+
+
+def first_of_two_branches(story: Story) -> Truth:
+    """Which branch is taken is not known, but something was changed, and it is said."""
+    story.commit("Good", scripted(BRANCHES, STAGE="prod"))
+    story.replace("Prod", "gpt/run.sh", "--num_workers 16", "--num_workers 0")
+    return Truth(("--path", "gpt"), None, said=("num_workers 16 → 0", "not every time alike"))
+
+
+def both_branches(story: Story) -> Truth:
+    story.commit("Good", scripted(BRANCHES.replace("16", "8"), STAGE="prod"))
+    story.commit("Docs", {"README.md": "x\n"})
+    story.replace("Both", "gpt/run.sh", "--num_workers 8", "--num_workers 0")
+    return Truth(("--path", "gpt"), "Both")
+
+
+def variable_that_is_set_again(story: Story) -> Truth:
+    text = "export NCCL_IB_DISABLE=0\nexec python train.py\n"
+    story.commit("Good", scripted(text))
+    story.replace("Again", "gpt/run.sh", "exec", "export NCCL_IB_DISABLE=1\nexec")
+    return Truth(("--path", "gpt"), "Again", cause="SlowLink")
+
+
+def first_of_two_installations(story: Story) -> Truth:
+    story.commit("Good", scripted("pip install torch==2.1\npip install wandb\nexec python train.py\n"))
+    story.replace("Torch", "gpt/run.sh", "2.1", "2.2")
+    return Truth(("--path", "gpt"), None, said=("most suspiciously",))
+
+
+def default_of_a_variable_that_the_job_gives(story: Story) -> Truth:
+    story.commit("Good", scripted(DEFAULT, WORKERS="8"))
+    story.replace("Default", "gpt/run.sh", ":-8", ":-0")
+    return Truth(("--path", "gpt"), None, said=("WORKERS is given",))
+
+
+def default_of_a_variable_that_nobody_gives(story: Story) -> Truth:
+    story.commit("Good", scripted(DEFAULT))
+    story.replace("Default", "gpt/run.sh", ":-8", ":-0")
+    return Truth(("--path", "gpt"), "Default")
+
+
 def layouts() -> list[Callable[[Story], Truth]]:
     """Every layout of this file, in its order."""
     return [each for each in globals().values()

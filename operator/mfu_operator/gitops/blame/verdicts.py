@@ -117,7 +117,7 @@ def _cleared(step: Step) -> Judged:
 def _reason(
     difference: Difference, step: Step, window: Window, cause: str | None, standing: Mapping[Place, frozenset[str]]
 ) -> _Reason:
-    assert window.bad is not None
+    assert window.good is not None and window.bad is not None
     place = place_among(difference, {each.place: each for each in window.changed})
     if place is None:
         return _Reason(0.0, f"{difference}: the same at good and at bad", difference)
@@ -139,7 +139,7 @@ def _reason(
         score, why = score * _ELSEWHERE, f"{why}, but container {difference.container} does not train"
     if difference.beside:
         score, why = score * _ELSEWHERE, f"{why}, but {difference.beside} is not the program that trains"
-    instead = unread(difference, window.bad)
+    instead = unread(difference, window.good, window.bad)
     if instead:
         score, why = min(score, scores.UNREAD), f"{why}, but {instead}"
     other = _other_file(difference, window.bad)

@@ -7,6 +7,7 @@ The order of options does not count, the order of all other words does.
 
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -30,6 +31,10 @@ _NAMED_FLAGS = {"mca", "gmca"}
 _ASSIGNED = re.compile(r"[+~]{0,2}([A-Za-z_][\w./@-]{0,200})=(.*)\Z", re.DOTALL)
 _VARIABLE = re.compile(r"([A-Za-z_]\w{0,200})=(.*)\Z", re.DOTALL)
 _OPTION = re.compile(r"--?[A-Za-z][\w.:/-]{0,200}\Z")
+
+
+EARLIER = "earlier "
+"""How the key of an option begins that a later program of the same script gives again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +80,23 @@ def read(words: Sequence[Word]) -> Iterator[Option | Document]:
     _open(list(words), programs, documents, 0)
     several = len({_script(program) for program in programs if _launches(program)}) > 1
     training = _training(programs) if several else ()
+    found: list[list[Option]] = []
     for program in programs:
         beside = _script(program) if training and _launches(program) and program not in training else ""
-        for option in _program(program, several):
-            yield replace(option, beside=beside)
+        found.append([replace(option, beside=beside) for option in _program(program, several)])
+    yield from _each_of_its_own(found)
     yield from documents
+
+
+def _each_of_its_own(programs: Sequence[Sequence[Option]]) -> Iterator[Option]:
+    """The options with a key of its own for each of several programs that give the same: of branches one is taken, and
+    of runs each is made. The last has the plain key, as where it is the only one."""
+    later = Counter(key for options in programs for key in {option.key for option in options})
+    for options in programs:
+        later.subtract({option.key for option in options})
+        for option in options:
+            count = later[option.key]
+            yield replace(option, key=f"{EARLIER}{count} {option.key}") if count else option
 
 
 def _training(programs: Sequence[list[Word]]) -> Sequence[list[Word]]:
