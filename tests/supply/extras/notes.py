@@ -12,8 +12,8 @@ BY_HAND = (
     "PLATFORM=...` once each, then `docker manifest create`."
 )
 ARM64 = (
-    "The images for linux/arm64 have not been built or run by the tests, which have no such machine. Of their Go "
-    "programs kustomize was compiled for it once and helm was not; their Python packages have wheels for it."
+    "The images for linux/arm64 have not been built or run by the tests, which have no such machine. Their Go "
+    "programs, kustomize and helm, were compiled for it; their Python packages have wheels for it."
 )
 
 TEXT = """\

@@ -13,7 +13,8 @@ HEAD = """\
 #   kubectl apply --server-side -f install.yaml
 #   kubectl rollout status deployment/mfu-operator -n {namespace}
 #
-# Settings are environment variables of the Deployment (MFU_PROMETHEUS_ADDRESS, ...; the chart's README lists them).
+# Settings are environment variables of the Deployment (the chart's README lists them). It asks no host before
+# MFU_PROMETHEUS_ADDRESS names its Prometheus and MFU_EGRESS_HOSTS those of forges and Git servers.
 # What a namespace may do (Secrets, Argo CD, alerts) are values of the chart: use it for more than a first look.
 """
 
