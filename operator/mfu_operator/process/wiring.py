@@ -23,6 +23,7 @@ from mfu_operator.cycle.profiling.budgets import Budgets
 from mfu_operator.measure.sources import SourcesByKind
 from mfu_operator.measure.sweep import Sweep
 from mfu_operator.model.baseline import Budget, MetricsSource
+from mfu_operator.model.web_address import flaw
 from mfu_operator.ports import Cluster, Credentials, MetricsSources
 from mfu_operator.settings import Settings
 
@@ -45,7 +46,8 @@ def adapters_of(settings: Settings, api: ApiClient) -> Adapters:
 
 def hosts_of(settings: Settings) -> tuple[str, ...]:
     """Those that an administrator named: in the list, and as the address of the operator's own Prometheus."""
-    own = urlsplit(settings.prometheus_address or "").hostname
+    address = settings.prometheus_address
+    own = urlsplit(address).hostname if address and not flaw(address) else None
     return (*([own] if own else []), *settings.egress_hosts)
 
 

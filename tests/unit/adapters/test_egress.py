@@ -227,6 +227,9 @@ def test_without_a_list_the_running_operator_asks_its_own_prometheus_and_pods_al
     assert "link-local" in pod, "a pod's address is the API server's word"
     own = Settings(prometheus_address="http://Prometheus.monitoring:9090", egress_hosts=("git.example",))
     assert hosts_of(own) == ("prometheus.monitoring", "git.example")
+    assert hosts_of(Settings(prometheus_address="http://[prometheus:9090")) == (), (
+        "the baselines say what is wrong with it"
+    )
 
 
 def test_git_is_told_the_addresses_that_were_judged() -> None:
