@@ -42,6 +42,10 @@ POD: Mapping[str, tuple[Mapping[str, Any], str]] = {
     "an account of its own": ({"serviceAccountName": "admin"}, "without a token"),
     "a projected token": ({"volumes": [TOKEN]}, "mounts a token"),
     "a path of the node": ({"volumes": [{"name": "v", "hostPath": {"path": "/"}}]}, "mounts a path of the node"),
+    "what the node's git clones": (
+        {"volumes": [{"name": "v", "gitRepo": {"repository": "https://x"}}]},
+        "mounts a path of the node",
+    ),
     "the node's processes": ({"hostPID": True}, "namespace of the node"),
     "the node's network": ({"hostNetwork": True}, "namespace of the node"),
     "the node's memory": ({"hostIPC": True}, "namespace of the node"),

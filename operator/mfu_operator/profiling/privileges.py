@@ -107,6 +107,8 @@ def _of_profiles(context: Spec, who: str) -> Iterator[tuple[Privilege, str]]:
 def _of_volume(volume: Spec, which: str, known: Set[str]) -> Iterator[tuple[Privilege, str]]:
     if volume.get("hostPath") is not None:
         yield Privilege.HOST_PATH, f"{which} is {volume['hostPath'].get('path')} of the node"
+    if volume.get("gitRepo") is not None:
+        yield Privilege.HOST_PATH, f"{which} is a gitRepo, which git on the node clones as root"
     sources: Sequence[Spec] = (volume.get("projected") or {}).get("sources") or []
     if any("serviceAccountToken" in source or "podCertificate" in source for source in sources):
         yield Privilege.TOKENS, f"{which} holds a ServiceAccount's token"

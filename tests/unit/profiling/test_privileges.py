@@ -22,6 +22,7 @@ CASES: list[tuple[Privilege, str, Mapping[str, Any], str]] = [
     (Privilege.HOST_NAMESPACES, "pod", {"hostPID": True}, "hostPID is true"),
     (Privilege.HOST_NAMESPACES, "pod", {"hostIPC": True}, "hostIPC is true"),
     (Privilege.HOST_PATH, "volume", {"hostPath": {"path": "/"}}, "volume v is / of the node"),
+    (Privilege.HOST_PATH, "volume", {"gitRepo": {"repository": "https://x"}}, "volume v is a gitRepo"),
     (Privilege.TOKENS, "volume", TOKEN, "volume v holds a ServiceAccount's token"),
     (Privilege.TOKENS, "volume", CERTIFICATE, "volume v holds a ServiceAccount's token"),
     (Privilege.PROFILES, "container", {"securityContext": {"seccompProfile": {"type": "Unconfined"}}}, "Unconfined"),
