@@ -1,7 +1,8 @@
 """What a release consists of, in dist/: wheels and sdists of the operator and of mfu_probe, the chart, install.yaml, a
 plugin for krew, a bundle for clusters without a network, notes, a bill of materials, checksums, and how it came about.
 
-Two releases of one commit are the same bytes but for `invocation` of the provenance. Nothing is published.
+Two releases of one commit, with the same images or none, are the same bytes but for `invocation` of the provenance.
+Nothing is published.
 """
 
 import hashlib
