@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+from tests.accuracy import version
 from tests.accuracy.answer import Answer, answer
 from tests.accuracy.families import FAMILIES
 from tests.accuracy.trial import EVERY_FAULT, Outcome, attempt, attempt_ranks
@@ -48,6 +49,7 @@ def report(found: list[Outcome], small: list[Outcome], trials: int) -> str:
         f"The fault costs {', '.join(f'{size:.0%}' for size in SIZES)} of the step in turn;",
         f"then {trials} at {SMALL:.1%}, where nothing may be blamed, but for those whose fault cannot be that small.",
         "Kineto shows no workers of a loader: there the bottleneck alone is right for PrefetchBursts.",
+        version.sentence(),
         "",
         "| switched on | right | named instead | blamed at 0.8 % |",
         "|---|---:|---|---:|",

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+from tests.accuracy import version
 from tests.accuracy.events.faults import FAULTS
 from tests.accuracy.events.score import FORMATS, Verdict, verdicts
 
@@ -28,6 +29,7 @@ def report(found: Sequence[Verdict]) -> str:
         "accuracy` (tests/accuracy/events): three models, one to four ranks, losses of 5, 10 and 20 %, both formats;",
         "fewer where a job cannot be made so slow by the fault. Unnamed: the bottleneck without a cause. Doubted:",
         "something else, with a confidence of at most 0.5. Other: another bottleneck without a cause.",
+        version.sentence(),
         "",
         f"| turned | format | {' | '.join(KINDS)} |",
         f"|---|---|{'---:|' * len(KINDS)}",

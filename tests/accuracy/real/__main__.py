@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+from tests.accuracy import version
 from tests.accuracy.real.cases import Case, cases
 from tests.accuracy.real.verdict import SURE, Said, said
 
@@ -50,7 +51,7 @@ def report(found: Sequence[Said]) -> str:
             "Made by `make accuracy-real` from the traces in tests/data/traces: runs as they were recorded, runs into",
             "which time was put where the named change would put it, and both recorded badly.",
             "Where the right answer is a doubt (one rank of several), a doubt is right. No rule was mended with the",
-            "seeds used here.",
+            f"seeds used here. {version.sentence()}",
             "",
             *table(found, "change", lambda one: one.change if one.size else f"{one.run}, as recorded"),
             "",
