@@ -1,9 +1,10 @@
 """What the operator asks: the same code as the command's, in a process of its own, on a clone of its own."""
 
+import json
 import os
 import shutil
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -311,3 +312,51 @@ def test_a_chart_of_a_repository_is_fetched_by_the_operator_and_rendered(story: 
     assert chosen(story, findings) == "Workers"
     assert chosen(story, refused) is None
     assert "may not be fetched" in refused.not_rendered
+
+
+@needs_engines
+def test_after_a_chart_s_pin_that_did_not_help_the_commit_that_it_hid_is_considered(
+    story: Story, engines: None, tmp_path: Path
+) -> None:
+    folder = tmp_path / "charts"
+    folder.mkdir()
+    entries = [
+        packed(tmp_path / version, folder, version, workers) for version, workers in (("1.0.0", 8), ("1.1.0", 0))
+    ]
+    (folder / "index.yaml").write_text("entries:\n  gpt:\n" + "".join(entries))
+    with files_served(folder) as address:
+        values = {"repoURL": story.upstream.bare.as_uri(), "targetRevision": "main", "ref": "values"}
+        asked = {"repoURL": address, "chart": "gpt", "targetRevision": "1.x",
+                 "helm": {"valueFiles": ["$values/prod/values.yaml"]}}  # fmt: skip
+        live = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": {"name": "gpt"},
+                "spec": {"sources": [asked, values]}}  # fmt: skip
+        story.commit("Good", {"prod/values.yaml": "prefetch: 4\n", "apps/gpt.yaml": json.dumps(live, indent=2)})
+        story.replace("Prefetch", "prod/values.yaml", "4", "1")
+        deployed = [("1.0.0", story.shas["Good"]), ("1.1.0", story.shas["Prefetch"])]
+        first = found(story, "", objects=({**live, "status": history(deployed)},))
+        assert (chosen(story, first), first.undoing and first.undoing.kind) == (None, ProposalKind.PIN_CHART)
+        assert first.undoing is not None
+        bad = story.shas["Prefetch"]
+        story.replace("Pin the last good chart", "apps/gpt.yaml", "1.x", "1.0.0")
+        pinned = {**live, "spec": {"sources": [{**asked, "targetRevision": "1.0.0"}, values]},
+                  "status": history([*deployed, ("1.0.0", story.shas["Pin the last good chart"])])}  # fmt: skip
+        again = found(story, "", objects=(pinned,), bad=bad, exonerated=(first.undoing.pin,))
+    assert chosen(story, again) == "Prefetch"
+    assert again.undoing is not None and again.undoing.kind is not ProposalKind.PIN_CHART
+
+
+def packed(folder: Path, into: Path, version: str, workers: int) -> str:
+    """Packs a version of a chart that knows prefetching too; its entry of the index."""
+    for path, text in chart("", version, workers).items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        more = '[{name: PREFETCH_FACTOR, value: "{{ .Values.prefetch }}"}, {name: NUM_WORKERS'
+        (folder / path).write_text(text.replace("[{name: NUM_WORKERS", more))
+    with tarfile.open(into / f"gpt-{version}.tgz", "w:gz") as tar:
+        tar.add(folder, "gpt")
+    return f"  - {{version: {version}, urls: [gpt-{version}.tgz]}}\n"
+
+
+def history(deployed: Sequence[tuple[str, str]]) -> Mapping[str, Any]:
+    """What Argo CD recorded of an application with a chart and its values."""
+    return {"history": [{"id": number, "deployedAt": f"2026-11-1{number}T00:00:00Z", "revisions": list(revisions)}
+                        for number, revisions in enumerate(deployed)]}  # fmt: skip
