@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.layouts import URL, application, given
-from tests.support.suspect_story import Story, job
+from tests.support.suspect_story import Story, config_map, job
 from tests.unit.investigate.test_fresh_eyes import HELM, KUSTOMIZE, Truth, asked, engines
 
 __all__ = ["engines"]
@@ -211,6 +211,57 @@ def default_of_a_variable_that_nobody_gives(story: Story) -> Truth:
     story.commit("Good", scripted(DEFAULT))
     story.replace("Default", "gpt/run.sh", ":-8", ":-0")
     return Truth(("--path", "gpt"), "Default")
+
+
+def configuration_of_a_sidecar(story: Story) -> Truth:
+    sidecar = "        - {name: log, image: registry.example/log:v1, volumeMounts: [{name: side, mountPath: /side}]}\n"
+    beside = job().replace(
+        "      volumes:\n", f"{sidecar}      volumes:\n        - {{name: side, configMap: {{name: side-config}}}}\n"
+    )
+    story.commit(
+        "Good",
+        {
+            "gpt/job.yaml": beside,
+            "gpt/ours.yaml": config_map("num_workers: 8\n"),
+            "gpt/side.yaml": config_map("num_workers: 8\n", name="side-config"),
+        },
+    )
+    story.replace("Side", "gpt/side.yaml", "num_workers: 8", "num_workers: 0")
+    return Truth(("--path", "gpt"), None, said=("container log does not train",))
+
+
+def anchor_whose_key_is_given_again(story: Story) -> Truth:
+    text = "base: &base {num_workers: 8, pin: true}\nloader:\n  <<: *base\n  num_workers: 8\n"
+    story.commit("Good", {"gpt/job.yaml": job(), "gpt/config.yaml": config_map(text)})
+    story.replace("Base", "gpt/config.yaml", "&base {num_workers: 8", "&base {num_workers: 0")
+    return Truth(("--path", "gpt"), None, said=("is a default",))
+
+
+def variable_that_the_script_sets(story: Story) -> Truth:
+    story.commit("Good", scripted("export NCCL_IB_DISABLE=0\nexec python train.py\n", NCCL_IB_DISABLE="0"))
+    story.replace(
+        "Ib", "gpt/job.yaml", '{"name": "NCCL_IB_DISABLE", "value": "0"}', '{"name": "NCCL_IB_DISABLE", "value": "1"}'
+    )
+    return Truth(("--path", "gpt"), None, cause="SlowLink", said=("the script sets NCCL_IB_DISABLE itself",))
+
+
+def variable_that_the_script_unsets(story: Story) -> Truth:
+    story.commit("Good", scripted("unset NCCL_IB_DISABLE\nexec python train.py\n", NCCL_IB_DISABLE="0"))
+    story.replace(
+        "Ib", "gpt/job.yaml", '{"name": "NCCL_IB_DISABLE", "value": "0"}', '{"name": "NCCL_IB_DISABLE", "value": "1"}'
+    )
+    return Truth(("--path", "gpt"), None, cause="SlowLink", said=("the script sets NCCL_IB_DISABLE itself",))
+
+
+def variable_that_the_script_only_has_a_default_for(story: Story) -> Truth:
+    story.commit(
+        "Good", scripted("export NCCL_IB_DISABLE=${NCCL_IB_DISABLE:-0}\nexec python train.py\n", NCCL_IB_DISABLE="0")
+    )
+    story.commit("Docs", {"README.md": "x\n"})
+    story.replace(
+        "Ib", "gpt/job.yaml", '{"name": "NCCL_IB_DISABLE", "value": "0"}', '{"name": "NCCL_IB_DISABLE", "value": "1"}'
+    )
+    return Truth(("--path", "gpt"), "Ib", cause="SlowLink")
 
 
 def layouts() -> list[Callable[[Story], Truth]]:

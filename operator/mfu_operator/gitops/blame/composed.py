@@ -34,6 +34,8 @@ def unread(difference: Difference, good: Delivered, side: Delivered) -> str:
     variable = _default_unused(difference, side)
     if variable:
         return f"{variable} is given, so that the default does not count"
+    if _set_by_script(difference, side):
+        return f"the script sets {difference.name} itself"
     if _one_of_several(difference, good, side):
         return "the script gives it more than once, and not every time alike"
     return _hidden(difference, side)
@@ -47,6 +49,17 @@ def _default_unused(difference: Difference, side: Delivered) -> str:
         return ""
     given = (leaf for leaf in side.leaves.values() if not leaf.file and leaf.name in (name, f"data.{name}"))
     return name if next(given, None) is not None else ""
+
+
+def _set_by_script(difference: Difference, side: Delivered) -> bool:
+    """Whether a variable of a container is set, or unset, by what the container runs."""
+    if ".env[" not in difference.field:
+        return False
+    return any(
+        (leaf.key.endswith(f" env {difference.name}") and f"${{{difference.name}" not in str(leaf.value))
+        or (leaf.name == "words" and "unset word" in leaf.key and leaf.value == difference.name)
+        for leaf in side.leaves.values()
+    )
 
 
 def _one_of_several(difference: Difference, good: Delivered, side: Delivered) -> bool:

@@ -21,7 +21,7 @@ from mfu_operator.gitops.rendered.workload import Delivered
 SHOWN = 20
 """Reasons of one commit that are told at most."""
 
-_DEFAULTS = ("defaults", "default", "anchors", "templates", "template")
+_DEFAULTS = ("defaults", "default", "anchors", "templates", "template", "base", "common", "shared")
 _ELSEWHERE = 0.2
 _OTHER_FILE = 0.4
 _IMAGE = 0.6

@@ -56,6 +56,12 @@ class Leaves:
                 name = prefix + leaf.name.removeprefix("data.")
                 self.found[place] = replace(leaf, name=name)
 
+    def read_by(self, told: str, container: str) -> None:
+        """Note that an object is read by a container alone, or by others that train as little."""
+        for place, leaf in list(self.found.items()):
+            if leaf.object == told:
+                self.found[place] = replace(leaf, container=container)
+
     def plain(self, told: str, value: Any, path: str = "", container: str = "") -> None:
         """All of a value of an object, containers' commands by meaning."""
         if isinstance(value, Mapping):

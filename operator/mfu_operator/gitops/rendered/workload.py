@@ -11,6 +11,7 @@ from mfu_operator.gitops.rendered.fields import Leaves, without_hash
 from mfu_operator.gitops.rendered.leaf import Leaf, comparable
 from mfu_operator.gitops.rendered.objects import Thing
 from mfu_operator.gitops.rendered.paths import child
+from mfu_operator.gitops.rendered.readers import readers
 
 _ACTING = ("LimitRange", "ResourceQuota")
 _NOT_SPEC = ("apiVersion", "kind", "metadata", "status")
@@ -126,6 +127,7 @@ def delivered(workload: Thing, things: Sequence[Thing], secret_key: bytes, name:
                 leaves.plain(objects[-1], value, key)
     pods = list(pod_specs(workload.body))
     hidden, prefixes = environment.overridden(pods, near), environment.prefixes(pods)
+    reading, containers = readers(pods), _containers(workload)
     for (kind, name), entries in found.maps.items():
         used = next((each for each in near if (each.kind, each.name) == (kind, name)), None)
         if used is None:
@@ -137,7 +139,10 @@ def delivered(workload: Thing, things: Sequence[Thing], secret_key: bytes, name:
         (leaves.config_map if kind == "ConfigMap" else leaves.secret)(objects[-1], body, entries)
         if (kind, name) in prefixes and (kind, name) not in found.beside:
             leaves.rename(objects[-1], prefixes[kind, name])
-    return Delivered(leaves.found, told, tuple(dict.fromkeys(objects)), tuple(missing), _containers(workload))
+        beside = [each for each in reading.get((kind, name), ()) if containers.get(each) is False]
+        if beside and len(beside) == len(reading[kind, name]):
+            leaves.read_by(objects[-1], min(beside))
+    return Delivered(leaves.found, told, tuple(dict.fromkeys(objects)), tuple(missing), containers)
 
 
 def _seen(body: Mapping[str, Any], unseen: Collection[str]) -> Mapping[str, Any]:
