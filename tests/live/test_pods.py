@@ -97,21 +97,21 @@ def test_a_limited_link_is_communication(run: LiveRun, table: Table) -> None:
     with limited(run, 3, "80mbit"):
         run.change()
         _, found = told(run, table, "link of rank 3 at 80 Mbit/s")
-    assert found.bottleneck == "CommsBound", found
+    assert (found.bottleneck, found.cause) == ("CommsBound", "HostCollectives"), found
 
 
 def test_buckets_of_a_sixtieth_are_small_messages(run: LiveRun, table: Table) -> None:
     run.change(bucket_cap_mb=0.02)
     _, found = told(run, table, "buckets of 20 KB for 1.2 MB")
     run.change(bucket_cap_mb=1.2)
-    assert found.bottleneck == "CommsBound", found
+    assert (found.bottleneck, found.cause) == ("CommsBound", "SmallMessages"), found
 
 
-def test_gradients_reduced_after_the_backward_pass_are_communication(run: LiveRun, table: Table) -> None:
+def test_gradients_reduced_after_the_backward_pass_are_lost_overlap(run: LiveRun, table: Table) -> None:
     run.change(overlaps=False)
     _, found = told(run, table, "gradients reduced after the backward pass")
     run.change(overlaps=True)
-    assert found.bottleneck == "CommsBound", found
+    assert (found.bottleneck, found.cause) == ("CommsBound", "LostOverlap"), found
 
 
 def test_nothing_of_that_is_a_pull_request(run: LiveRun) -> None:

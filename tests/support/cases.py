@@ -9,7 +9,11 @@ from tests.support.facts import facts_of
 
 
 def account_of(
-    count: int = 10, kernels: tuple[KernelTotal, ...] = (), tensor_core: Mapping[str, float] | None = None, **named: Any
+    count: int = 10,
+    kernels: tuple[KernelTotal, ...] = (),
+    tensor_core: Mapping[str, float] | None = None,
+    account_from: str = "gpu",
+    **named: Any,
 ) -> StepAccount:
     """An account with these parts and facts; `communication_total` is neither."""
     total = named.pop("communication_total", 0.0)
@@ -19,6 +23,7 @@ def account_of(
         sum(parts.values()),
         0.0,
         parts,
+        account_from=account_from,
         communication_total_ns=total,
         tensor_core_ns=tensor_core or {},
         kernels=kernels,

@@ -117,6 +117,11 @@ COMPILE_NS = HOST.ns("compileNs", "the time in them")
 DEBUG_CALLS = HOST.calls("debugCalls", "ranges, operators, calls and kernels of a debugging aid")
 DEBUG_NS = HOST.ns("debugNs", "the time in them")
 HOST_COLLECTIVE_NS = HOST.ns("hostCollectiveNs", "collectives that run on the host (gloo, UCC, MPI)")
+HOST_COLLECTIVE_CALLS = HOST.calls("hostCollectiveCalls", "how many of these there are")
+HOST_COLLECTIVE_LONGEST_NS = HOST.ns("hostCollectiveLongestNs", "the longest of these of a step")
+HOST_COLLECTIVE_EXPOSED_NS = HOST.ns(
+    "hostCollectiveExposedNs", "of these, while no other thread computes; where operators were recorded and no device"
+)
 
 CATEGORIES = (
     "gemm",

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from mfu_probe.identity import PORT_VARIABLE, configured_port
+
 log = logging.getLogger("mfu_probe")
 
 MOST_GAUGES = 2000
 """The operator refuses a page with more wanted samples; a framework logs some hundred tags."""
-
-PORT = 9400
 
 
 class Mirror:
@@ -85,11 +85,11 @@ class Mirror:
 def _served() -> Mirror:
     """This process's own, which serves its page from its first metric on."""
     made = Mirror()
-    port = os.environ.get("MFU_PROBE_PORT", str(PORT))
     try:
-        made.serve(int(port))
+        made.serve(configured_port(os.environ))
     except (OSError, ValueError, OverflowError) as error:
-        log.warning("mfu_probe: the bridge serves no page on port %s: %s", port, error)
+        said = os.environ.get(PORT_VARIABLE, "")
+        log.warning("mfu_probe: the bridge serves no page (%s=%s): %s", PORT_VARIABLE, said, error)
     return made
 
 

@@ -12,6 +12,7 @@ import sys
 import time
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.distributed
@@ -49,6 +50,32 @@ class Late(torch.nn.Module):
         return rows
 
 
+class Pace(torch.autograd.Function):
+    """Time that passes backwards, and not the processor's: what a rank with a device of its own takes, where a few
+    cores are shared by all of them. Communication hides behind it."""
+
+    @staticmethod
+    def forward(context: Any, rows: torch.Tensor, seconds: float) -> torch.Tensor:
+        context.seconds = seconds
+        return rows.clone()
+
+    @staticmethod
+    def backward(context: Any, gradient: torch.Tensor) -> tuple:
+        time.sleep(context.seconds)
+        return gradient, None
+
+
+class Paced(torch.nn.Module):
+    """A layer whose gradient takes so long."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self.seconds = seconds
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        return Pace.apply(rows, self.seconds)
+
+
 class Plan:
     """The changes that stand in the shared folder, by the step from which they hold."""
 
@@ -66,11 +93,25 @@ def in_step(module: torch.nn.Module, bucket_mb: float) -> DistributedDataParalle
     return DistributedDataParallel(module, bucket_cap_mb=bucket_mb)
 
 
-def reduced_after(module: torch.nn.Module) -> None:
-    """Reduce the gradients once all of them are there: what a wrapper does that overlaps nothing."""
-    for each in module.parameters():
-        torch.distributed.all_reduce(each.grad)
-        each.grad /= torch.distributed.get_world_size()
+def reduced_after(module: torch.nn.Module, bucket_mb: float) -> None:
+    """Reduce the gradients once all of them are there: what a wrapper does that overlaps nothing, with its buckets."""
+    bucket: list[torch.Tensor] = []
+    for each in reversed(list(module.parameters())):
+        bucket.append(each.grad)
+        if sum(one.nbytes for one in bucket) >= bucket_mb * 2**20:
+            reduce_together(bucket)
+            bucket = []
+    if bucket:
+        reduce_together(bucket)
+
+
+def reduce_together(gradients: list[torch.Tensor]) -> None:
+    """Their mean over the ranks, by one collective."""
+    flat = torch.cat([each.flatten() for each in gradients])
+    torch.distributed.all_reduce(flat)
+    flat /= torch.distributed.get_world_size()
+    for each, mean in zip(gradients, flat.split([each.numel() for each in gradients]), strict=True):
+        each.copy_(mean.view_as(each))
 
 
 def main() -> None:
@@ -87,10 +128,11 @@ def main() -> None:
     )
     width, layers, batch = config["model"]["width"], config["model"]["layers"], config["training"]["batch_size"]
     late = Late()
-    linear = [each for _ in range(layers) for each in (torch.nn.Linear(width, width), torch.nn.ReLU())]
+    pace, bucket_mb = config["model"]["backward_seconds_per_layer"], config["ddp"]["bucket_cap_mb"]
+    linear = [each for _ in range(layers) for each in (torch.nn.Linear(width, width), Paced(pace), torch.nn.ReLU())]
     module = torch.nn.Sequential(late, *linear)
-    model = in_step(module, config["ddp"]["bucket_cap_mb"])
-    optimizer = torch.optim.AdamW(module.parameters(), lr=1e-4)
+    model = in_step(module, bucket_mb)
+    optimizer = torch.optim.SGD(module.parameters(), lr=1e-4, momentum=0.9)
     workers = config["loader"]["num_workers"]
     loader = DataLoader(Rows(width, config["data"]["seconds_per_row"]), batch_size=batch, num_workers=workers)
     parameters = sum(each.numel() for each in module.parameters())
@@ -119,7 +161,7 @@ def main() -> None:
             model(rows).pow(2).mean().backward()
         else:
             module(rows).pow(2).mean().backward()
-            reduced_after(module)
+            reduced_after(module, bucket_mb)
         optimizer.step()
         if step % config["logging"]["every_steps"] == 0:
             sys.stdout.write(f"step {step}\n")

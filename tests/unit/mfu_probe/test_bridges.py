@@ -14,6 +14,9 @@ from mfu_probe import bridges
 from mfu_probe.bridges import Mirror, frameworks
 from mfu_probe.bridges import gauges as module
 
+SERVED = module._served
+"""As it is outside of the tests."""
+
 LOGGED: Mapping[str, tuple[str, ...]] = {
     "megatron": ("iteration-time", "throughput", "learning-rate"),
     "nemo": ("train_step_timing in s", "tflops_per_sec_per_gpu", "reduced_train_loss"),
@@ -64,6 +67,20 @@ def test_the_page_is_served_and_nothing_else(mine: Mirror) -> None:
     assert page == "# TYPE _7b gauge\n_7b 1.0\n# TYPE grad_norm gauge\ngrad_norm 2.0\n# TYPE loss gauge\nloss NaN\n"
     with pytest.raises(HTTPError, match="404"):
         urlopen(f"http://127.0.0.1:{port}/")
+
+
+@pytest.mark.parametrize(
+    ("said", "port"), [(None, 9400), ("", 9400), ("9411", 9411), ("tcp://10.0.0.1:9090", 9400), ("nonsense", None)]
+)
+def test_the_page_is_on_the_port_of_the_probe_or_on_none(
+    said: str | None, port: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`MFU_PROBE_PORT=tcp://…` is what Kubernetes says of a Service named mfu-probe."""
+    served: list[int] = []
+    monkeypatch.setattr(Mirror, "serve", lambda _, port: served.append(port))
+    monkeypatch.setenv("MFU_PROBE_PORT", said) if said is not None else monkeypatch.delenv("MFU_PROBE_PORT", False)
+    SERVED.__wrapped__()
+    assert served == ([] if port is None else [port])
 
 
 def test_tags_are_bounded(mine: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,7 @@ from mfu_operator.trace.account.collectives import (
     host_collectives,
     message_facts,
 )
+from mfu_operator.trace.account.host_collectives import collective_facts
 from mfu_operator.trace.account.steps import FEWEST_INTERIOR, Steps, find_steps, in_counted, span
 from mfu_operator.trace.account.windows.repetition import between_optimizer_steps, repeated
 from mfu_operator.trace.account.windows.startup import Moment, Startup, longest_gaps, startup
@@ -146,12 +147,14 @@ def _thread_account(trace: Trace, step_range: str | None) -> DeviceAccount:
         return _lost_device(trace, steps)
     parts = host_account.account_ranges(trace, steps)
     base = _mean(trace, steps, parts, "nvtx", "no device activity was recorded: the account is of host ranges")
+    taken_part = host_collectives(trace, steps)
     mean = replace(
         base,
         communication_total_ns=base.parts_ns["communication"],
         ranges_ns=host_account.range_totals(trace, steps, steps.counted),
+        facts=base.facts | message_facts(taken_part),
     )
-    return DeviceAccount(None, steps, parts, mean, host_collectives(trace, steps))
+    return DeviceAccount(None, steps, parts, mean, taken_part)
 
 
 def _nothing(trace: Trace) -> str:
@@ -198,7 +201,7 @@ def _mean(trace: Trace, steps: Steps, parts: Ints, source: str, *warnings: str) 
                 **({facts.LEFT_OUT_NS: left_out_ns(steps)} if steps.left_out else {}),
                 **blind_spots.of_trace(trace, steps),
                 **host_facts.blocked_facts(trace, steps, counted),
-                **host_facts.collective_facts(trace, steps, counted),
+                **collective_facts(trace, steps, counted),
                 **_conditions(trace, steps),
             }
         ),

@@ -75,17 +75,6 @@ def compiling(trace: Trace, steps: Steps) -> Ints:
     return intervals.within(times, steps.start, steps.end)
 
 
-def collective_facts(trace: Trace, steps: Steps, counted: Sequence[int]) -> Observed:
-    """How long collectives of the host (gloo, UCC, MPI) run, on whatever threads; absent where there are none."""
-    marked = select(trace.ranges, trace.names, "mark", "collective")
-    if steps.thread is not None:
-        marked = marked.where(trace.processes[marked.thread] == trace.processes[steps.thread])
-    if not len(marked):
-        return {}
-    times = intervals.union(marked.start, marked.end)
-    return {facts.HOST_COLLECTIVE_NS: float(intervals.within(times, *_windows(steps, counted)).mean())}
-
-
 def blocked_facts(trace: Trace, steps: Steps, counted: Sequence[int]) -> Observed:
     """How long the step's thread is blocked in the operating system, input or not; absent without such calls."""
     if steps.thread is None or not len(trace.os_calls):

@@ -36,13 +36,24 @@ class Need:
 
 def _lacks(fact: Number, words: str) -> Callable[[Case], str | None]:
     """Missing where the fact, which is never zero, was not observed in an account from a device."""
+    return lambda case: _unobserved(case, fact, words, [one for one in _accounts(case) if one.account_from != "nvtx"])
 
-    def missing(case: Case) -> str | None:
-        accounts = [("", case.now), *([("the baseline's ", case.baseline)] if case.baseline else [])]
-        said = [said for said, one in accounts if one.account_from != "nvtx" and not one.facts.number(fact)]
-        return f"{said[0]}{words} not recorded" if said else None
 
-    return missing
+def _lacks_anywhere(fact: Number, words: str) -> Callable[[Case], str | None]:
+    """Missing where the fact, which is never zero, was not observed in an account, from ranges of the host too."""
+    return lambda case: _unobserved(case, fact, words, _accounts(case))
+
+
+def _accounts(case: Case) -> Sequence[StepAccount]:
+    return [case.now] if case.baseline is None else [case.now, case.baseline]
+
+
+def _unobserved(case: Case, fact: Number, words: str, accounts: Sequence[StepAccount]) -> str | None:
+    lacking = next((one for one in accounts if not one.facts.number(fact)), None)
+    if lacking is None:
+        return None
+    whose = "" if lacking is case.now else "the baseline's "
+    return f"{whose}{words} not recorded"
 
 
 def _ranks(case: Case) -> str | None:
@@ -99,8 +110,7 @@ LAUNCHES = Need("launch calls", _lacks(facts.LAUNCH_CALLS, "launch calls were"))
 GRIDS = Need("launch grids", _lacks(facts.GRID_BLOCKS, "launch grids were"))
 INPUT_RANGES = Need("input ranges", _lacks(facts.INPUT_RANGE_NS, "ranges around the input were"))
 BYTES = Need("bytes of copies", _lacks(facts.H2D_BYTES, "the bytes of copies were"))
-
-MESSAGES = Need("message sizes", _lacks(facts.MESSAGE_BYTES, "the sizes of messages were"))
+MESSAGES = Need("message sizes", _lacks_anywhere(facts.MESSAGE_BYTES, "sizes of messages were"))
 
 
 def _workers(case: Case) -> str | None:

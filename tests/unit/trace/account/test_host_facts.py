@@ -237,20 +237,6 @@ def test_compiling_is_told_of_every_step_wherever_it_is_marked() -> None:
     assert host_facts.compiling(trace, STEPS).tolist() == [20, 5, 0]
 
 
-def test_collectives_of_the_host_are_those_of_the_steps_own_process() -> None:
-    ranges: list[Row] = [
-        ("gloo:all_reduce", 90, 120, 1),
-        ("gloo:all_reduce", 110, 130, 2),
-        ("gloo:all_reduce", 150, 190, 3),
-    ]
-    trace = trace_of(ranges=ranges, processes=(1, 1, 1, 2))
-    assert host_facts.collective_facts(trace, STEPS, COUNTED) == {facts.HOST_COLLECTIVE_NS: 15.0}
-    anywhere = steps_of(0, 100, 200, 300, thread=None)
-    assert host_facts.collective_facts(trace, anywhere, COUNTED) == {facts.HOST_COLLECTIVE_NS: 35.0}
-    assert host_facts.collective_facts(trace_of(ranges=ranges[2:], processes=(1, 1, 1, 2)), STEPS, COUNTED) == {}
-    assert host_facts.collective_facts(trace_of(ranges=DATA), STEPS, COUNTED) == {}
-
-
 def test_a_thread_is_blocked_in_calls_that_wait_for_something() -> None:
     calls: list[Row] = [
         ("recv", 90, 120),

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from mfu_operator.model import facts
 from mfu_operator.trace.diagnosis.causes import communication
 from tests.support.cases import case_of
 
@@ -154,21 +153,3 @@ def test_exposed_collectives_are_more_ones_that_explain_the_growth_or_mostly_exp
     now: Named, baseline: Named | None, said: tuple[str, ...]
 ) -> None:
     assert communication._exposed(case_of(now, baseline)) == said
-
-
-@pytest.mark.parametrize(
-    ("parts", "spent", "proved"),
-    [
-        ({"idleHost": 10e6}, 5e6, True),
-        ({"idleHost": 10e6}, 4.9e6, False),
-        ({"idleSync": 4e6, "idleAlloc": 2e6, "idleHost": 2e6, "idleLaunch": 2e6}, 4.9e6, False),
-        ({"idleHost": 0.0}, 5e6, False),
-        ({"idleHost": 1.0}, 5e6, True),
-    ],
-)
-def test_collectives_of_the_host_are_the_cause_where_they_take_half_of_what_the_device_idles_more(
-    parts: Named, spent: float, proved: bool
-) -> None:
-    case = case_of({**parts, "hostCollectiveNs": spent}, {"hostCollectiveNs": 0.0})
-    said = case.change("collectives of the host (gloo, UCC, MPI) per step", facts.HOST_COLLECTIVE_NS)
-    assert communication._of_the_host(case) == ((said,) if proved else ())

@@ -9,7 +9,16 @@ from dataclasses import dataclass
 
 from mfu_operator.model.diagnosis import Bottleneck
 from mfu_operator.trace.diagnosis.case import Case
-from mfu_operator.trace.diagnosis.causes import communication, compute, copies, host, inputs, instrumentation, straggler
+from mfu_operator.trace.diagnosis.causes import (
+    communication,
+    compute,
+    copies,
+    host,
+    host_communication,
+    inputs,
+    instrumentation,
+    straggler,
+)
 from mfu_operator.trace.diagnosis.causes.entry import Cause
 
 
@@ -25,6 +34,7 @@ CAUSES: Sequence[Cause] = (
     *instrumentation.CAUSES,
     *inputs.CAUSES,
     *communication.CAUSES,
+    *host_communication.CAUSES,
     *compute.CAUSES,
     *copies.CAUSES,
     *host.CAUSES,

@@ -10,9 +10,6 @@ from mfu_operator.trace.formatting import milliseconds
 MOST = 0.5
 """Of what is exposed more: communication in all that grew by less than this was exposed, not prolonged."""
 
-WAITING = ("idleSync", "idleAlloc", "idleHost", "idleLaunch")
-"""The parts in which a device waits for a collective of the host."""
-
 MANY_MORE = 1.3
 """Times the calls: so many more are split ones, where even the longest is shorter."""
 
@@ -106,14 +103,6 @@ def _by_more(case: Case) -> bool:
     return longest is None or (calls - calls_before) * longest >= MOST * (total - total_before)
 
 
-def _of_the_host(case: Case) -> Evidence:
-    """The device idles while the host communicates: its kernels cannot show that."""
-    idle = case.growth(*WAITING)
-    if idle <= 0 or case.more(facts.HOST_COLLECTIVE_NS) < MOST * idle:
-        return ()
-    return (case.change("collectives of the host (gloo, UCC, MPI) per step", facts.HOST_COLLECTIVE_NS),)
-
-
 CAUSES = (
     Cause(
         "LostOverlap",
@@ -152,17 +141,5 @@ CAUSES = (
         contradicted_by="communication is overlapped",
         evidence=_exposed,
         advice=("overlap them with the backward pass", "remove or merge the collectives that were added"),
-    ),
-    Cause(
-        "HostCollectives",
-        Bottleneck.COMMS_BOUND,
-        needs="collectives of the host (gloo, UCC, MPI) that take longer, by most of what the device idles more",
-        contradicted_by="none of them was recorded, or they take as long as before",
-        evidence=_of_the_host,
-        advice=(
-            "use NCCL for tensors of the GPU",
-            "look at the network between the nodes, and for a rank that is late",
-        ),
-        behind=(Bottleneck.HOST_BOUND,),
     ),
 )
