@@ -2,10 +2,12 @@
 
 import http.client
 import json
+import socket
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
@@ -57,10 +59,15 @@ _WORDS: Mapping[int, str] = {
 }
 
 
+Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]
+Several = Annotated[int, msgspec.Meta(ge=1, le=1 << 53)]
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
+
+
 class Limits(msgspec.Struct, frozen=True, rename="camel"):
     """What one capture of a rank may be at most."""
 
-    steps: int = 30
+    steps: Several = 30
     seconds: float = 600.0
     bytes: int = 256 << 20
 
@@ -69,12 +76,12 @@ class Described(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """The answer to GET /capture. Kineto's daemon protocol tells neither rank nor world size, step or phase: None."""
 
     recorder: str
-    rank: int | None = None
-    world_size: int | None = None
-    local_rank: int | None = None
-    step: int | None = None
+    rank: Count | None = None
+    world_size: Several | None = None
+    local_rank: Count | None = None
+    step: Count | None = None
     phase: str | None = None
-    step_seconds: float | None = None
+    step_seconds: Seconds | None = None
     busy: bool | None = None
     limits: Limits | None = None
 
@@ -89,13 +96,42 @@ class Progress(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     clock."""
 
     state: str
-    step: int | None = None
-    first_step: int | None = None
+    step: Count | None = None
+    first_step: Count | None = None
     reason: str | None = None
     bytes: int | None = None
-    pause_seconds: float | None = None
+    pause_seconds: Seconds | None = None
     start_ns: int | None = None
     end_ns: int | None = None
+
+
+class _Connection(http.client.HTTPConnection):
+    """One moment bounds all that is read of an answer: a socket's own timeout begins anew with each byte, so that a
+    rank which sends one now and then is waited for without end."""
+
+    def connect(self) -> None:
+        super().connect()
+        self.sock = _Socket(fileno=self.sock.detach())
+        self.within(self.timeout or TIMEOUT_S)
+
+    def within(self, seconds: float) -> None:
+        """What is read from here on is read within so many seconds."""
+        if isinstance(self.sock, _Socket):
+            self.sock.ends_s = time.monotonic() + seconds
+            self.sock.settimeout(seconds)
+
+
+class _Socket(socket.socket):
+    """Reads until a moment. `ends_s` is on a clock that nobody sets."""
+
+    ends_s = 0.0
+
+    def recv_into(self, *arguments: Any) -> int:
+        left_s = self.ends_s - time.monotonic()
+        if left_s <= 0:
+            raise TimeoutError("timed out")
+        self.settimeout(left_s)
+        return super().recv_into(*arguments)
 
 
 class RankApi:
@@ -114,7 +150,7 @@ class RankApi:
         self._token = token
         self._authorization = {"Authorization": f"Bearer {token}"}
         self._timeout_s = timeout_s
-        self._connection: http.client.HTTPConnection | None = None
+        self._connection: _Connection | None = None
 
     def describe(self) -> Described:
         """Who and where the rank is. Raises RankError."""
@@ -140,9 +176,9 @@ class RankApi:
         with suppress(RankError):
             self._ask("DELETE", f"/capture/{capture}")
 
-    def fetch(self, capture: str, into: Path, most_bytes: int) -> int:
-        """Stream a trace into a file; its bytes. Raises RankError."""
-        answer = self._answer("GET", f"/capture/{capture}/trace")
+    def fetch(self, capture: str, into: Path, most_bytes: int, within_s: float) -> int:
+        """Stream a trace into a file; its bytes. Raises RankError, also where it has not all come in time."""
+        answer = self._answer("GET", f"/capture/{capture}/trace", within_s=within_s)
         if answer.status != OK:
             raise self._refusal(answer.status, answer.read(LARGEST_ANSWER))
         size = 0
@@ -177,28 +213,32 @@ class RankApi:
             raise self._refusal(answer.status, content)
         return content
 
-    def _answer(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> http.client.HTTPResponse:
+    def _answer(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, within_s: float | None = None
+    ) -> http.client.HTTPResponse:
         """An answer, on a connection whose other side has been checked: the kept one, or a new one where it is gone."""
         content = None if body is None else json.dumps(body).encode()
+        within_s = self._timeout_s if within_s is None else within_s
         if self._connection is not None:
             with suppress(OSError, http.client.HTTPException):
-                return self._exchanged(method, path, content)
+                return self._exchanged(method, path, content, within_s)
             self.close()
         self._connect()
         try:
-            return self._exchanged(method, path, content)
+            return self._exchanged(method, path, content, within_s)
         except (OSError, http.client.HTTPException) as error:
             self.close()
             raise RankUnreachable("Unreachable", f"{self._who} does not answer: {_said(error)}") from error
 
-    def _exchanged(self, method: str, path: str, content: bytes | None) -> http.client.HTTPResponse:
+    def _exchanged(self, method: str, path: str, content: bytes | None, within_s: float) -> http.client.HTTPResponse:
         assert self._connection is not None
+        self._connection.within(within_s)
         self._connection.request(method, path, content, self._authorization)
         return self._connection.getresponse()
 
     def _connect(self) -> None:
         """Open a connection, and ask who is there without saying the token."""
-        connection = http.client.HTTPConnection(self.pod.ip, self.pod.port + self.local_rank, timeout=self._timeout_s)
+        connection = _Connection(self.pod.ip, self.pod.port + self.local_rank, timeout=self._timeout_s)
         try:
             connection.request("GET", "/capture")
             answer = connection.getresponse()

@@ -4,13 +4,13 @@ import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from statistics import median
+from statistics import median, median_low
 
 from mfu_operator.adapters.capture_api import NOT_NOW, TOO_LATE, TOO_SOON, Described, RankError, Refused
 from mfu_operator.coordinate.crew import Crew, Rank
 from mfu_operator.errors import Unreadable
 from mfu_operator.profiling.live.request import CaptureRequest
-from mfu_operator.profiling.live.steps import Window, counting_apart, until_next_round, window_of
+from mfu_operator.profiling.live.steps import Window, alike, counting_apart, until_next_round, window_of
 
 MOST_TRIES = 5
 """Of choosing steps: a run whose ranks are past the first one five times in a row steps faster than it can be asked."""
@@ -67,8 +67,9 @@ def agreed(crew: Crew, request: CaptureRequest, round_: int, beat: Beat | None =
         Unreadable: (CaptureFailed) where no rank accepts.
     """
     late = 0
+    ready_by_s = time.monotonic() + min(crew.pace.ready_s, crew.left_s() / 2)
     for attempt in range(MOST_TRIES):
-        described = _ready(crew)
+        described = _ready(crew, ready_by_s)
         begun_s = time.monotonic()
         described = crew.described() if described is None else described
         if not crew.ranks:
@@ -87,9 +88,8 @@ def agreed(crew: Crew, request: CaptureRequest, round_: int, beat: Beat | None =
     raise Unreadable("CaptureFailed", f"no steps could be agreed on: {_last_words(crew)}")
 
 
-def _ready(crew: Crew) -> Mapping[int, Described] | None:
+def _ready(crew: Crew, ends_s: float) -> Mapping[int, Described] | None:
     """How the ranks stand once all of them train and none is busy; None where that lasts too long."""
-    ends_s = time.monotonic() + min(crew.pace.ready_s, crew.left_s() / 2)
     told = False
     while True:
         described = crew.described()
@@ -115,7 +115,7 @@ def _window(
         }
     )
     kept = [one for number, one in described.items() if number not in apart]
-    most = min(one.most_steps for one in kept)
+    most = median_low(one.most_steps for one in kept)
     margin_s = max(crew.pace.margin_s, ROUNDS * asking_s)
     counts = [step for number, step in steps.items() if number not in apart] or [0]
     return window_of(counts, [one.step_seconds for one in kept], request.steps, most, margin_s, late)
@@ -124,7 +124,7 @@ def _window(
 def _round_up(described: Mapping[int, Described], window: Window) -> int:
     """More steps than pass between the polls of two ranks. How long a step takes is known after the first trace; where
     another multiple was taken by some, ranks are asked again with that."""
-    known = [one.step_seconds for one in described.values() if one.step_seconds]
+    known = alike([one.step_seconds for one in described.values() if one.step_seconds])
     return max(window.steps + 1, math.ceil(POLLS_APART_S / min(known)) if known else FIRST_ROUND_UP)
 
 

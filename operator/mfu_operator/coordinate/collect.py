@@ -107,7 +107,9 @@ def _fetched(
         raise RankError("OutOfTime", "the deadline came before its trace could be fetched")
     path = folder / f"rank-{rank.number}.json.gz"
     try:
-        patiently(lambda: rank.api.fetch(agreement.capture, path, LARGEST_TRACE), crew.pace, crew.left_s())
+        patiently(
+            lambda: rank.api.fetch(agreement.capture, path, LARGEST_TRACE, crew.left_s()), crew.pace, crew.left_s()
+        )
     except BaseException:
         path.unlink(missing_ok=True)
         room.release()

@@ -63,6 +63,37 @@ def test_the_job_is_launched_awaited_and_its_account_told(cluster: ClusterDouble
     assert (request.ranks, request.steps, request.pods) == (2, 8, 3)
 
 
+def test_a_capture_by_hand_is_neither_refused_for_a_spent_budget_nor_charged_to_it(cluster: ClusterDouble) -> None:
+    spent = {"job": "mfu-gpt-1", "launchedAt": "2001-09-09T01:00:00Z", "endsAt": "2001-09-09T01:05:00Z"}
+    spec = {**BODY["spec"], "profiling": {"budget": {"capturesPerDay": 1}}}
+    body = {**BODY, "spec": spec, "status": {"launches": [spent]}}
+    done = compact.encode(worlds.SLOW_STEP)
+
+    def sleep(_: float) -> None:
+        cluster.becomes(list(cluster.jobs)[-1][1], phase=JobPhase.SUCCEEDED, result=done)
+
+    assert capture_now(cluster, body, "profiler:1", 2, 8, lambda _: None, None, sleep, lambda: 1e9).mean_ns > 0
+    assert body["status"] == {"launches": [spent]}
+
+
+@pytest.mark.parametrize("jumps_s", [-1e6, 1e6])
+def test_a_clock_that_is_set_neither_ends_the_wait_nor_prolongs_it(cluster: ClusterDouble, jumps_s: float) -> None:
+    steady_s, wall_s = [0.0], [1e9]
+
+    def sleep(seconds: float) -> None:
+        steady_s[0] += 100 * seconds
+        wall_s[0] += jumps_s
+
+    def asked() -> Any:
+        clocks = (sleep, lambda: wall_s[0], lambda: steady_s[0])
+        return capture_now(cluster, BODY, "profiler:1", 2, 8, lambda _: None, None, *clocks)
+
+    with pytest.raises(Retry) as caught:
+        asked()
+    assert caught.value.reason == "DeadlineExceeded"
+    assert steady_s[0] > 300
+
+
 def pod_of(files: dict[str, bytes]) -> Callable[..., subprocess.CompletedProcess[bytes]]:
     """A pod that `kubectl exec` reaches: `ls`, `cat` and `touch` in the folder of held traces."""
 

@@ -1,4 +1,9 @@
-"""A capture of the running job by hand: the Job that the operator would launch, with a person's own rights."""
+"""A capture of the running job by hand: the Job that the operator would launch, with a person's own rights.
+
+No budget is asked or charged. It bounds what runs unasked; a person in an incident is not to be refused for what the
+operator has spent, nor the operator for what people have looked at. The ranks themselves take one capture at a time,
+half a minute apart, and a copy is never launched by hand.
+"""
 
 import time
 from collections.abc import Callable, Mapping
@@ -36,6 +41,7 @@ def capture_now(
     traces: HeldTraces | None = None,
     sleep: Callable[[float], None] = time.sleep,
     now: Callable[[], float] = time.time,
+    steady: Callable[[], float] = time.monotonic,
 ) -> StepAccount:
     """Launch the coordinating Job for a TrainingBaseline's workload, and wait for its account.
 
@@ -68,8 +74,8 @@ def capture_now(
     spec = replace(spec, profiling=replace(profiling, deadline_s=profiling.deadline_s + hold_s))
     cluster.ensure_job(live_job(name, spec, asked, owner, image, labels, way.queue))
     tell(f"Job {name} asks {len(way.targets)} of {way.pods} pods; kubectl logs -f job/{name} follows it")
-    ends_s = now() + spec.profiling.deadline_s
-    return _account(_awaited(cluster, metadata["namespace"], name, ends_s, tell, traces, sleep, now))
+    ends_s = steady() + spec.profiling.deadline_s
+    return _account(_awaited(cluster, metadata["namespace"], name, ends_s, tell, traces, sleep, steady))
 
 
 def _live(
@@ -94,7 +100,7 @@ def _live(
 
 def _awaited(
     cluster: Cluster, namespace: str, name: str, ends_s: float,
-    tell: Callable[[str], None], traces: HeldTraces | None, sleep: Callable[[float], None], now: Callable[[], float],
+    tell: Callable[[str], None], traces: HeldTraces | None, sleep: Callable[[float], None], steady: Callable[[], float],
 ) -> ProfilingJob:  # fmt: skip
     said = ""
     while True:
@@ -103,7 +109,7 @@ def _awaited(
             raise Retry("JobGone", f"Job {name} was deleted before it finished")
         if job.phase in (JobPhase.SUCCEEDED, JobPhase.FAILED):
             return job
-        if now() > ends_s:
+        if steady() > ends_s:
             raise Retry("DeadlineExceeded", f"Job {name} did not finish in time; raise spec.profiling.deadline")
         standing = f"{job.phase}" + (f": {job.reason}: {job.message}" if job.reason else "")
         if standing != said:

@@ -59,6 +59,8 @@ def capture_command(
 ) -> None:
     """Capture a baseline's running job now, or say how the operator would capture any workload.
 
+    A capture by hand is not counted against spec.profiling.budget: it has the rights of who asks, and is never a copy.
+
     \b
     kubectl mfu capture gpt-small --ranks 8          now, by the Job that the operator would launch
     kubectl mfu capture gpt-small --keep traces      and keep every rank's trace

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median_low
 
 WHOLE_STEPS = 2
 """A rank may be one step ahead of what it said, and the next one has begun."""
@@ -20,6 +21,11 @@ ROOM = 0.9
 APART = 50
 """Steps by which ranks of one job may differ: pipeline stages and asynchronous loops run a few ahead. More is another
 count, of a process that was started again."""
+
+
+UNLIKE = 10.0
+"""Times the median step of the ranks, or a tenth of it: what a rank says beyond that is not used, be it that it has
+measured its start-up, or lies. One word of one rank must not move the first step beyond what all the others reach."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +49,17 @@ def window_of(
         margin_s: between now and the first recorded step, at least.
         again: how many times ranks were already past the first step; each doubles the distance.
     """
-    known = [one for one in step_s if one is not None and one > 0]
+    known = alike([one for one in step_s if one is not None and one > 0])
     shortest = min(known, default=UNKNOWN_STEP_S)
     first = max(steps) + math.ceil(margin_s * 2**again / shortest) + WHOLE_STEPS
     fitting = max(LEAST_STEPS, int(ROOM * LONGEST_S / max(known, default=UNKNOWN_STEP_S)))
     return Window(first, max(1, min(asked, most, fitting)))
+
+
+def alike(step_s: Sequence[float]) -> Sequence[float]:
+    """Without those that no rank of this run can mean: the ranks of one job step together, or nearly so."""
+    usual = median_low(step_s) if step_s else 0.0
+    return [one for one in step_s if usual / UNLIKE <= one <= usual * UNLIKE]
 
 
 def until_next_round(begun_s: float, period_s: float, now_s: float, lead_s: float) -> float:
