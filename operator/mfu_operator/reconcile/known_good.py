@@ -63,10 +63,12 @@ def with_revision(baseline: Baseline, found: KnownGood, started_s: float) -> Bas
 
 
 def quiet(judgement: Judgement | None) -> bool:
-    """Healthy, nothing gated, and not one second of evidence for a loss."""
+    """Healthy, nothing gated, and not one second of evidence for a loss. The first reading after a gate is none yet,
+    however slow it is: it is not quiet either."""
     if judgement is None or judgement.verdict is not Verdict.HEALTHY or judgement.gates:
         return False
-    return judgement.evidence_s == 0
+    slow = judgement.change is not None and judgement.change < -(judgement.tolerance or 0.0)
+    return judgement.evidence_s == 0 and not slow
 
 
 def newest_start_s(pods: Sequence[Pod]) -> float | None:

@@ -18,6 +18,7 @@ from tests.unit.reconcile.stories import story_world
 KNOWN = replace(worlds.SETTLED, known_good=None)
 UNSPOKEN = [
     ("a trace of a loss", {"judgement": judgement(evidence_s=1.0)}),
+    ("the first reading after a gate, which is slow", {"judgement": judgement(value=0.16, change=-0.65)}),
     ("a checkpoint", {"judgement": judgement(gates=(Gate.CHECKPOINT,))}),
     ("a pod that has just started", {"workload": workload(worlds.NOW_S - 60)}),
     ("a reading from before the pod", {"judgement": judgement(last_usable_s=worlds.STARTED_S - 1)}),
