@@ -6,7 +6,7 @@ INSTALLED := $(VENV)/.installed
 export PYTHONPATH := $(CURDIR)/operator:$(CURDIR)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-down test fmt lint unit faults soak e2e e2e-torch generate lock clean cluster-up cluster-down accuracy accuracy-real accuracy-events peers page bench bench-fleet damage detection-figures mutation bench-history bench-ranks
+.PHONY: help demo demo-down test fmt lint unit faults soak e2e e2e-torch matrix generate lock clean cluster-up cluster-down accuracy accuracy-real accuracy-events peers page bench bench-fleet damage detection-figures mutation bench-history bench-ranks
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,7 +41,7 @@ lint: $(INSTALLED) ## ruff (its security rules among them), mypy --strict, the l
 	@$(BIN)/python -m tests.supply.audit
 
 unit: $(INSTALLED) ## The tests that need no cluster
-	@$(BIN)/python -m pytest -q -n auto -m "not cluster and not faults and not torch and not browser"
+	@$(BIN)/python -m pytest -q -n auto -m "not cluster and not matrix and not faults and not torch and not browser"
 
 faults: $(INSTALLED) ## The operator under crashes, clocks, tampering, upgrades and missing rights, with a table (minutes)
 	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup tests/faults
@@ -49,6 +49,10 @@ faults: $(INSTALLED) ## The operator under crashes, clocks, tampering, upgrades 
 e2e-torch: $(INSTALLED) ## Captures of real PyTorch jobs on the CPU, on the cluster too: ways, faults, overhead, with a table (minutes)
 	@$(BIN)/python -m tests.prepare
 	@$(BIN)/python -m pytest -q -m torch tests/live
+
+matrix: $(INSTALLED) ## Every layout and every ending of a pull request on the real cluster, with a table (ten minutes)
+	@$(BIN)/python -m tests.prepare
+	@$(BIN)/python -m pytest -q -m matrix tests/matrix
 
 soak: $(INSTALLED) ## Thousands of incidents with churn, the clock as fast as it goes: what is held at the end (ten minutes)
 	@$(BIN)/python -m tests.faults.soak

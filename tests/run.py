@@ -17,7 +17,7 @@ from pathlib import Path
 from tests.cluster import preflight
 
 ROOT = Path(__file__).resolve().parents[1]
-FAST = ("-n", "2", "-m", "not cluster and not faults and not torch and not browser", "-q")
+FAST = ("-n", "2", "-m", "not cluster and not matrix and not faults and not torch and not browser", "-q")
 WHEN_IDLE = ("nice", "-n", "19")
 REAL = ("-m", "cluster and not faults and not torch", "-q", "--durations=15")
 

@@ -246,7 +246,7 @@ class ArgoCD:
             **{f"ARGOCD_{kind}_DATA_PATH": str(folder) for kind, folder in data.items()},
             "HOME": str(self._folder),
             "KUBECONFIG": str(self._folder / "kubeconfig"),
-            "PATH": f"{self._kustomize()}:{binaries}:{_PATH}",
+            "PATH": f"{self._kustomize()}:{binaries}:{go_binaries('helm')}:{_PATH}",
             "REDIS_PASSWORD": self._redis_password(),
             "TMPDIR": str(temporary),
         }

@@ -261,7 +261,7 @@ class Gitea:
             "service": {"DISABLE_REGISTRATION": "true"},
             "oauth2": {"ENABLED": "false", "JWT_SECRET_URI": f"file:{self._secrets / 'jwt_secret'}"},
             "actions": {"ENABLED": "false"},
-            "packages": {"ENABLED": "false"},
+            "packages": {"ENABLED": "true"},
             "mailer": {"ENABLED": "false"},
             "indexer": {"ISSUE_INDEXER_TYPE": "db"},
             "log": {"LEVEL": "Warn"},

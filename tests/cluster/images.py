@@ -71,7 +71,11 @@ class Images:
         """Give containerd the image that holds each pod's network open."""
         if not self._holds(PAUSE_IMAGE):
             loaded = self.load("pause", build_pause())
-            self._containerd.ctr("images", "tag", "--force", loaded.reference, PAUSE_IMAGE)
+            self.tag(loaded.reference, PAUSE_IMAGE)
+
+    def tag(self, reference: str, name: str) -> None:
+        """Give an image that containerd holds another name, taken from whatever had it."""
+        self._containerd.ctr("images", "tag", "--force", reference, name)
 
     def forget_outdated(self) -> None:
         """Let containerd forget the images whose archive the cache no longer holds."""
