@@ -197,15 +197,18 @@ def _shown(login: Credentials | None) -> dict[str, str]:
 
 def _entries(index: bytes, name: str) -> Iterator[Mapping[str, Any]]:
     """The versions of one chart in an index, of which nothing else is parsed."""
-    lines = io.BytesIO(index)
-    start = re.compile(rb"  (['\"]?)" + re.escape(name.encode()) + rb"\1:\s*$")
-    block, inside = bytearray(), False
-    for line in lines:
-        if inside and (line[:1].isalpha() or re.match(rb"  ['\"\w]", line)):
+    named = re.compile(rb" +(['\"]?)" + re.escape(name.encode()) + rb"\1:\s*$")
+    block, listed, depth, inside = bytearray(), False, 0, False
+    for line in filter(bytes.strip, io.BytesIO(index)):
+        indented = len(line) - len(line.lstrip(b" "))
+        if listed and not depth:
+            depth = indented
+        if inside and (line[:1].isalpha() or (indented == depth and re.match(rb"['\"\w]", line.lstrip(b" ")))):
             break
         if inside:
             block += line
-        inside = inside or start.match(line) is not None
+        listed = line.startswith(b"entries:") or (listed and indented > 0)
+        inside = inside or (listed and indented == depth and named.match(line) is not None)
         if len(block) > ENTRY_BYTES:
             raise NotRenderable(f"the index lists more than {ENTRY_BYTES >> 20} MiB of chart {name}")
     try:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from mfu_operator.cycle.branches import Branches
 from mfu_operator.cycle.breaker import Breaker
 from mfu_operator.cycle.profiling.budgets import Budgets
 from mfu_operator.cycle.profiling.slots import ProfilingSlots
@@ -20,8 +21,8 @@ Exchange = Callable[[ForgeKind | None, str, str | None, Credentials | None], Cre
 @dataclass(frozen=True, slots=True)
 class Adapters:
     """The adapters in use. `deliveries` are by the kind of their application object (Application, Kustomization);
-    `breaker`, `slots` and `sharers` are one for the whole operator; `exchange` gives the token of an App for its key;
-    `neighbours` says which installations serve a namespace, where there is another one than this."""
+    `breaker`, `branches`, `slots` and `sharers` are one for the whole operator; `exchange` gives the token of an App
+    for its key; `neighbours` says which installations serve a namespace, where there is another one than this."""
 
     cluster: Cluster
     sweep: Measuring
@@ -29,6 +30,7 @@ class Adapters:
     repository: Repository
     forge: ForgeFactory
     breaker: Breaker = field(default_factory=Breaker)
+    branches: Branches = field(default_factory=Branches)
     slots: ProfilingSlots = field(default_factory=ProfilingSlots)
     budgets: Budgets = field(default_factory=Budgets)
     exchange: Exchange = lambda kind, repository, address, credentials: credentials

@@ -28,6 +28,7 @@ from mfu_operator.reconcile.effects import (
     Previewed,
     PreviewProposal,
     Proposed,
+    Recheck,
     Subject,
     Withdraw,
 )
@@ -52,14 +53,15 @@ def perform(adapters: Adapters, world: World, effect: Effect) -> Outcome:
             adapters.cluster.ensure_job(effect.manifest)
             adapters.sweep.gate(world.identity.uid, Gate.PROFILING, world.now_s)
             return JobEnsured()
-        case Investigate():
+        case Investigate() | Recheck():
             credentials = forge_credentials(adapters, world, effect.question.source)
             return Investigated(adapters.repository.investigate(effect.question, credentials))
         case PreviewProposal():
             credentials = forge_credentials(adapters, world, effect.source)
             return Previewed(adapters.repository.preview(effect.source, effect.proposal, credentials))
         case EnsurePullRequest():
-            return _ensure_pull_request(adapters.repository, adapters, world, effect)
+            with adapters.branches.alone(effect.proposal.branch):
+                return _ensure_pull_request(adapters.repository, adapters, world, effect)
         case Withdraw():
             return withdraw(adapters, world, effect)
         case Note():

@@ -53,6 +53,8 @@ def _now(each: Sharer) -> str:
             return f"**recovered**{at}{after}"
         case Stage.EXONERATED:
             return f"**not recovered** after the merge; decided{at}"
+        case Stage.UNDONE:
+            return "slow: **a later commit took the merge back**"
         case Stage.ENDED:
             return f"not followed any more{at}"
         case Stage.SLOW:

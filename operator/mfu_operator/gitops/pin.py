@@ -32,15 +32,19 @@ def pin(text: str, image: str, digest: str) -> str:
     return _pinned(text, image, lambda root: _edits(root, wanted, digest, text), missing)
 
 
-def pin_tag(text: str, image: str, digest: str) -> str:
+def pin_tag(text: str, image: str, digest: str, tag: str | None = None) -> str:
     """Helm values with the tag beside `repository: image` (or its `digest`) set; as `pin`, for charts.
+
+    Args:
+        text, image, digest: those of `pin`.
+        tag: by which the digest ran; None: the one that stands there.
 
     Raises:
         AskPerson(NothingToPin): no such values are there.
     """
     wanted = parse(image).full_name
     missing = f"no tag beside a repository {image} is there"
-    return _pinned(text, image, lambda root: _tags(root, wanted, digest, text), missing)
+    return _pinned(text, image, lambda root: _tags(root, wanted, digest, tag, text), missing)
 
 
 def pin_chart(text: str, chart: str, version: str, good: str) -> str:
@@ -95,14 +99,15 @@ class _Tagged(NamedTuple):
     prefix: str
 
 
-def _tags(root: Node | None, wanted: str, digest: str, text: str) -> Iterator[Edit]:
+def _tags(root: Node | None, wanted: str, digest: str, tag: str | None, text: str) -> Iterator[Edit]:
     """Tags beside the image's repository; where none names it, the one tag that stands alone: of several it is unknown
     whose they are."""
     tagged = list(_tagged(root))
     named = [each for each in tagged if _names_image(each.repository, wanted)]
     alone = [each for each in tagged if each.repository is None]
     for each in named or (alone if len(alone) == 1 else []):
-        yield _scalar(each.scalar, f"{each.prefix}{digest}", text)
+        prefix = f"{tag}@" if tag and each.prefix else each.prefix
+        yield _scalar(each.scalar, f"{prefix}{digest}", text)
 
 
 def _tagged(node: Node | None) -> Iterator[_Tagged]:

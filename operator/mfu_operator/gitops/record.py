@@ -138,7 +138,7 @@ def _outcome(incident: Incident) -> str:
         if incident.gpu_hours_lost is not None:
             lines.append(f"It cost {incident.gpu_hours_lost:.3g} device-hours beyond the baseline's.")
     if incident.blocked is not None and (
-        incident.proposal is None or incident.proposal.state is PullRequestState.CLOSED
+        incident.proposal is None or incident.proposal.state is not PullRequestState.OPEN
     ):
         lines.append(f"Why nothing is proposed (any more): {incident.blocked[0]}: {escape(incident.blocked[1])}.")
     return "## Outcome\n\n" + "\n\n".join(lines)

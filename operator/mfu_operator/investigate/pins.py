@@ -2,13 +2,13 @@
 
 import json
 import posixpath
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from mfu_operator.errors import AskPerson
 from mfu_operator.gitops.blame.cleared import pin_id
 from mfu_operator.gitops.blame.model import Blame, Window
-from mfu_operator.gitops.images import parse
+from mfu_operator.gitops.images import Image, parse
 from mfu_operator.gitops.pin import pin, pin_chart, pin_tag
 from mfu_operator.gitops.rendered.difference import Difference
 from mfu_operator.gitops.sources.plan import Part, settings_changed
@@ -33,12 +33,13 @@ def pinned(desk: Desk, guilty: Sequence[Difference]) -> Candidate | None:
         return None
     if any("@" in str(each.old) for each in guilty):
         return None
-    wanted = {parse(str(each.old)).name: digest for each in guilty if (digest := digest_of(str(each.old)))}
+    ran = [(parse(str(each.old)), digest_of(str(each.old))) for each in guilty]
+    wanted = {image.name: replace(image, digest=digest) for image, digest in ran if digest}
     return _with_digests(desk, wanted) if all(digest_of(str(each.old)) for each in guilty) else None
 
 
-def _with_digests(desk: Desk, wanted: Mapping[str, str]) -> Candidate | None:
-    """Files in which images are set to digests; None where no file takes all of them."""
+def _with_digests(desk: Desk, wanted: Mapping[str, Image]) -> Candidate | None:
+    """Files in which images, by their names, are set to digests; None where no file takes all of them."""
     if not wanted:
         return None
     files: dict[str, bytes | None] = {}
@@ -47,27 +48,33 @@ def _with_digests(desk: Desk, wanted: Mapping[str, str]) -> Candidate | None:
             continue
         for path in sorted(desk.comparison.renderer.files(part, desk.trees)):
             text = desk.text(path)
-            for image, digest in wanted.items():
-                for way in (pin, pin_tag):
-                    new = _pin(way, text, image, digest)
-                    if text is not None and new is not None and _shows(desk, {path: encoded(new)}, image, digest):
+            for image in wanted.values():
+                for way in (_pinned_name, _pinned_tag):
+                    new = _pin(way, text, image)
+                    if text is not None and new is not None and _shows(desk, {path: encoded(new)}, image):
                         files[path] = encoded(new)
                         text = new
                         break
     candidate = desk.tried("PinDigest", files, [])
-    return candidate if candidate and all(_shows(desk, files, *pair) for pair in wanted.items()) else None
+    return candidate if candidate and all(_shows(desk, files, image) for image in wanted.values()) else None
 
 
-def _pin(way: object, text: str | None, image: str, digest: str) -> str | None:
-    assert callable(way)
+def _pinned_name(text: str, image: Image) -> str:
+    return pin(text, image.name, str(image.digest))
+
+
+def _pinned_tag(text: str, image: Image) -> str:
+    return pin_tag(text, image.name, str(image.digest), image.tag)
+
+
+def _pin(way: Callable[[str, Image], str], text: str | None, image: Image) -> str | None:
     try:
-        found: str | None = way(text, image, digest) if text is not None else None
+        return way(text, image) if text is not None else None
     except AskPerson:
         return None
-    return found
 
 
-def _shows(desk: Desk, files: Files, image: str, digest: str) -> bool:
+def _shows(desk: Desk, files: Files, image: Image) -> bool:
     """Whether the workload's image has the digest once the files are changed."""
     store = desk.store
     after = (*desk.trees[: desk.number], store.tree(store.write(desk.trees[desk.number], files)),
@@ -77,7 +84,7 @@ def _shows(desk: Desk, files: Files, image: str, digest: str) -> bool:
     except NotRenderable:
         return False
     found = [parse(str(leaf.value)) for leaf in leaves if leaf.name == "image"]
-    return any(each.digest == digest and each.full_name == parse(image).full_name for each in found)
+    return any(each.digest == image.digest and each.full_name == image.full_name for each in found)
 
 
 def moved(comparison: Comparison, window: Window, blame: Blame) -> Offer | None:
@@ -86,7 +93,8 @@ def moved(comparison: Comparison, window: Window, blame: Blame) -> Offer | None:
         return None
     main = next(index for index, each in enumerate(comparison.opened) if each.main)
     desk = desk_of(comparison, main, window.good)
-    wanted = {parse(each.reference).name: each.good for each in blame.rebuilt}
+    wanted = {image.name: image for each in blame.rebuilt
+              if (image := replace(parse(each.reference), digest=each.good))}  # fmt: skip
     candidate = _with_digests(desk, wanted)
     pins = tuple(
         f"{each.reference} ran as {each.good} while it was fast, and as {each.bad} since" for each in blame.rebuilt

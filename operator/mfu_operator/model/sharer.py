@@ -6,11 +6,13 @@ from enum import StrEnum
 
 class Stage(StrEnum):
     """SLOW: it waits for the pull request. RECOVERED: its readings hold the baseline again. EXONERATED: it was merged
-    and rolled out, and the loss remained. ENDED: its incident was closed in another way."""
+    and rolled out, and the loss remained. UNDONE: it was merged, and a later commit took that back. ENDED: its incident
+    was closed in another way."""
 
     SLOW = "Slow"
     RECOVERED = "Recovered"
     EXONERATED = "Exonerated"
+    UNDONE = "Undone"
     ENDED = "Ended"
 
 

@@ -28,11 +28,13 @@ from mfu_operator.reconcile.effects import (
     Previewed,
     PreviewProposal,
     Proposed,
+    Recheck,
     Subject,
     Withdraw,
     Withdrawn,
 )
 from mfu_operator.reconcile.incident import opened
+from mfu_operator.reconcile.proposed.exonerate import rechecked
 from mfu_operator.reconcile.proposed.facts import with_proposal
 from mfu_operator.reconcile.proposed.hold import blamed_of, refusal, refused
 from mfu_operator.reconcile.recovery import cost_of
@@ -41,6 +43,7 @@ from mfu_operator.reconcile.world import World
 FAILED_CONDITION: Mapping[type[Effect], str] = {
     EnsureJob: "ProfilingFailed",
     Investigate: "ProposalFailed",
+    Recheck: "ProposalFailed",
     PreviewProposal: "ProposalFailed",
     EnsurePullRequest: "ProposalFailed",
     Withdraw: "ProposalFailed",
@@ -75,6 +78,9 @@ def conclude(world: World, effect: Effect, outcome: Outcome) -> Conclusion:
             return _launched(world, effect)
         case Investigate(), Investigated(findings):
             return _suspected(world, effect.question, findings)
+        case Recheck(), Investigated(findings):
+            after = rechecked(world, findings)
+            return Conclusion(after.status, after.events)
         case PreviewProposal(), Previewed(diff):
             return _previewed(world, effect, diff)
         case EnsurePullRequest(), Proposed():

@@ -33,6 +33,7 @@ from mfu_operator.reconcile.conclude import Failure
 from mfu_operator.reconcile.incident import proposal_missing
 from mfu_operator.reconcile.linking import linked
 from mfu_operator.reconcile.proposed.exonerate import RECOVERY_HORIZONS, SYNC_ALLOWANCE_S, rolled_out_s
+from mfu_operator.reconcile.proposed.facts import UNDONE
 from mfu_operator.reconcile.unticked import still_set_aside
 from mfu_operator.reconcile.world import World, seen
 
@@ -207,6 +208,8 @@ def _proposal_failed(world: World, status: Status, failures: Sequence[Failure]) 
     incident = status.incident
     if incident is None or incident.blocked is None or world.spec.remediation.mode is RemediationMode.OBSERVE:
         return None
+    if incident.blocked[0] == UNDONE:
+        return None
     return Condition("ProposalFailed", "True", *incident.blocked)
 
 
@@ -216,6 +219,8 @@ def _recovery_failed(world: World, incident: Incident | None) -> Condition | Non
         return None
     if proposal is None or proposal.merged_at is None:
         return _exonerated(incident)
+    if incident.blocked is not None and incident.blocked[0] == UNDONE:
+        return Condition("RecoveryFailed", "True", "Undone", incident.blocked[1])
     detection = world.spec.detection
     due_s = proposal.merged_at + SYNC_ALLOWANCE_S + detection.warmup_s + RECOVERY_HORIZONS * detection.recover_s
     if world.now_s < due_s:

@@ -45,6 +45,13 @@ class Investigate:
 
 
 @dataclass(frozen=True, slots=True)
+class Recheck:
+    """Find whether a commit of the window (merge, what the pods read now] brings back what the merge took out."""
+
+    question: Question
+
+
+@dataclass(frozen=True, slots=True)
 class PreviewProposal:
     """Try the proposal in a clone; nothing leaves the cluster."""
 
@@ -80,7 +87,7 @@ class Note:
     digest: str
 
 
-Effect = EnsureJob | Investigate | PreviewProposal | EnsurePullRequest | Withdraw | Note
+Effect = EnsureJob | Investigate | Recheck | PreviewProposal | EnsurePullRequest | Withdraw | Note
 Step = Record | Effect
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from mfu_operator.errors import Retry, Stall
 from mfu_operator.model.baseline import RemediationMode
-from mfu_operator.model.proposal import Closing, PullRequestState
+from mfu_operator.model.proposal import Closing, Proposal, PullRequest, PullRequestState
 from tests.support import worlds
 from tests.support.adapters_double import Stage
 
@@ -36,7 +36,11 @@ def other(stage: Stage, name: str) -> Stage:
     second.delivery.sources = dict(stage.delivery.sources)
     second.cluster.workloads = dict(stage.cluster.workloads)
     second.adapters = replace(
-        second.adapters, repository=stage.repository, breaker=stage.adapters.breaker, sharers=stage.adapters.sharers
+        second.adapters,
+        repository=stage.repository,
+        breaker=stage.adapters.breaker,
+        sharers=stage.adapters.sharers,
+        branches=stage.adapters.branches,
     )
     second.stored = {
         **{key: value for key, value in stage.stored.items() if key not in ("incident", "history")},
@@ -51,9 +55,9 @@ def other(stage: Stage, name: str) -> Stage:
 
 def merge_without_effect(stage: Stage) -> None:
     """A person merges, the tool syncs it, the pods restart and stay as slow."""
-    stage.forge.merge(len(stage.forge.pulls), at_s=stage.now_s)
+    merged = stage.repository.commit({"apps/gpt/train.yaml": "num_workers: 4\n"}, "Revert Save memory")
+    stage.forge.merge(len(stage.forge.pulls), merged, at_s=stage.now_s)
     stage.ticks(5)
-    stage.repository.commit({"apps/gpt/train.yaml": "num_workers: 4\n"}, "Revert Save memory")
     stage.now_s += 600
     stage.deploy()
 
@@ -174,6 +178,26 @@ def test_one_commit_has_one_request_and_the_others_join_it_in_one_comment(propos
     assert "`team-a/gpt-large`" in proposed.forge.notes[1] and "`team-a/gpt-small`" in proposed.forge.notes[1]
 
 
+def test_baselines_whose_ticks_come_to_open_the_same_request_at_once_open_it_once(stage: Stage) -> None:
+    stage.regress()
+    opens, seconds = stage.forge.ensure, list[Stage]()
+
+    def ensure(proposal: Proposal) -> PullRequest:
+        assert seconds == [], "the second tick comes while the first one opens the request, and leaves it alone"
+        seconds.append(other(stage, "gpt-tiny"))
+        return opens(proposal)
+
+    stage.forge.ensure = ensure  # type: ignore[method-assign]
+    stage.tick()
+    [second] = seconds
+    assert second.incident.proposal is None
+    assert "waiting: PullRequestShared: " in second.holding("Reconciling").message
+    second.ticks(2)
+    assert second.incident.proposal is not None and stage.incident.proposal is not None
+    assert second.incident.proposal.url == stage.incident.proposal.url
+    assert len(stage.forge.pulls) == 1
+
+
 def test_a_request_stays_open_while_another_baseline_waits_for_it_and_the_last_one_withdraws_it(
     proposed: Stage,
 ) -> None:
@@ -219,11 +243,57 @@ def test_a_merge_that_did_not_help_exonerates_the_commit_on_the_request_and_asks
     (exonerated,) = proposed.incident.exonerated
     assert exonerated.suspect is not None and exonerated.suspect.subject == "Save memory"
     assert "did not cause that" in proposed.forge.notes[1]
-    assert f"git revert -m 1 {'f' * 40}" in proposed.forge.notes[1]
+    assert f"git revert -m 1 {proposed.forge.pulls[0].merge_sha}" in proposed.forge.notes[1]
     assert proposed.holding("RecoveryFailed").reason == "NotRecovered"
     assert proposed.holding("ProposalFailed").reason == "NoSuspect"
     assert "did not do it" in proposed.holding("ProposalFailed").message
     assert len(proposed.forge.pulls) == 1
+
+
+@pytest.mark.parametrize("at_once", [False, True], ids=["after the sync", "before the sync"])
+def test_a_merge_that_an_updater_takes_back_exonerates_nobody_and_names_the_commit(
+    proposed: Stage, at_once: bool
+) -> None:
+    if at_once:
+        merged = proposed.repository.commit({"apps/gpt/train.yaml": "num_workers: 4\n"}, "Revert Save memory")
+        proposed.forge.merge(1, merged, at_s=proposed.now_s)
+        proposed.ticks(5)
+    else:
+        merge_without_effect(proposed)
+    proposed.now_s += 600
+    again = proposed.repository.commit({"apps/gpt/train.yaml": "num_workers: 0\n"}, "Save memory")
+    proposed.deploy()
+    proposed.tick(2400)
+    proposed.ticks(5)
+    assert proposed.incident.exonerated == () and proposed.incident.proposal is not None
+    failed = proposed.holding("RecoveryFailed")
+    assert failed.reason == "Undone" and again[:12] in failed.message and "num_workers: 4 → 0" in failed.message
+    assert proposed.condition("ProposalFailed") is None and "Undone" in proposed.reasons()
+    assert "a later commit took the merge back" in proposed.forge.notes[1]
+    assert len(proposed.forge.pulls) == 1
+
+
+def test_a_harmless_commit_after_a_merge_that_did_not_help_clears_nobody_of_it(proposed: Stage) -> None:
+    merge_without_effect(proposed)
+    proposed.repository.commit({"apps/gpt/notes.md": "None.\n"}, "Take notes again")
+    proposed.deploy()
+    proposed.tick(2400)
+    proposed.ticks(2)
+    assert len(proposed.incident.exonerated) == 1
+
+
+def test_whether_a_merge_is_in_force_is_not_known_while_the_repository_is_away(proposed: Stage) -> None:
+    merge_without_effect(proposed)
+    proposed.repository.commit({"apps/gpt/notes.md": "None.\n"}, "Take notes again")
+    proposed.deploy()
+    proposed.repository.fails = Retry("RepositoryUnreachable", "away")
+    proposed.tick(2400)
+    assert proposed.incident.exonerated == ()
+    assert proposed.holding("ProposalFailed").reason == "RepositoryUnreachable"
+    proposed.repository.fails = None
+    proposed.tick(2400)
+    proposed.ticks(2)
+    assert len(proposed.incident.exonerated) == 1
 
 
 def test_a_merge_that_was_not_rolled_out_exonerates_nobody(proposed: Stage) -> None:

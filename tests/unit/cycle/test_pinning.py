@@ -126,8 +126,8 @@ def merged_in_vain(*commits: str, found_again: bool = False) -> tuple[Stage, Reb
     """The pin is merged and rolled out, and the loss remains for more than three times a recovery."""
     stage, repository = slow_by(NEW, *commits)
     repository.stubborn = found_again
-    stage.forge.merge(1, at_s=stage.now_s)
-    repository.commit({"apps/gpt/job.yaml": f"image: {OLD}\n"}, "Pin the last good image")
+    merged = repository.commit({"apps/gpt/job.yaml": f"image: {OLD}\n"}, "Pin the last good image")
+    stage.forge.merge(1, merged, at_s=stage.now_s)
     stage.tick()
     stage.now_s += 400
     stage.deploy()

@@ -45,6 +45,14 @@ def index(url: str = "gpt-1.0.0.tgz", digest: str = DIGEST) -> str:
     return f"{before}  gpt:\n{entry}  other: [{{}}]\n"
 
 
+def indented(first: str) -> str:
+    """The index as Gitea and others write it: four blanks a level, items of a list deeper than their key."""
+    entry = f"        - version: 1.0.0\n          digest: {DIGEST}\n          urls:\n            - gpt-1.0.0.tgz\n"
+    nested = "          annotations:\n            gpt:\n                - {version: 1.0.0, urls: [no.tgz]}\n"
+    before = f"apiVersion: v1\nentries:\n    {first}:\n        - version: 1.0.0\n          urls: [no.tgz]\n{nested}"
+    return f"{before}    gpt:\n{entry}    other: [{{}}]\ngenerated: now\nserverInfo:\n    contextPath: /gpt\n"
+
+
 def client(
     folder: Path, answers: Answers, egress: Egress = ANYWHERE, asked: list[httpx.Request] | None = None
 ) -> Charts:
@@ -71,6 +79,12 @@ def test_a_chart_of_a_repository_is_fetched_once_and_unpacked(tmp_path: Path) ->
     assert (folder / "Chart.yaml").read_text() == chart("gpt/")["gpt/Chart.yaml"]
     assert found.fetch(CHARTS, "gpt", "1.0.0") == folder
     assert len(asked) == 2
+
+
+@pytest.mark.parametrize("before", ["gpt-eval", "abc"])
+def test_an_index_may_be_indented_as_its_server_likes(tmp_path: Path, before: str) -> None:
+    answers = {**repository(), f"{CHARTS}/index.yaml": httpx.Response(200, text=indented(before))}
+    assert (client(tmp_path, answers).fetch(CHARTS, "gpt", "1.0.0") / "Chart.yaml").is_file()
 
 
 def test_a_chart_of_a_registry_is_fetched_with_the_token_that_everybody_gets(tmp_path: Path) -> None:

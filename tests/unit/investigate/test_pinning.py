@@ -96,7 +96,7 @@ def test_a_tag_beside_a_repository_is_pinned_as_well() -> None:
         parts=[part], good_images={"gpt:v1": A},
     )  # fmt: skip
     kind, files, _ = offered(propose(comparison, found, blamed(found, "1")))
-    assert (kind, files) == ("PinDigest", {"a.yaml": values(f"v2@{A}").encode()})
+    assert (kind, files) == ("PinDigest", {"a.yaml": values(f"v1@{A}").encode()}), "the tag that ran by this digest"
 
 
 REBUILT = (Moved("gpt:v1", A, B),)

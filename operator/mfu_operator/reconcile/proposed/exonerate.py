@@ -1,15 +1,19 @@
-"""A proposal that was merged and rolled out, and did not help: the commit, or what it pins, did not do it."""
+"""A proposal that was merged and rolled out, and did not help: the commit, or what it pins, did not do it, unless a
+later commit took the merge back."""
 
 from dataclasses import replace
 
+from mfu_operator.gitops.blame.scores import PLAUSIBLE
 from mfu_operator.gitops.window import runs
 from mfu_operator.model.baseline import Detection
 from mfu_operator.model.condition import Event
-from mfu_operator.model.incident import Exoneration, ProposalFact
+from mfu_operator.model.incident import Exoneration, Incident, ProposalFact
+from mfu_operator.model.investigation import Findings, Question
 from mfu_operator.model.proposal import PullRequestState
 from mfu_operator.model.verdict import Verdict
-from mfu_operator.reconcile.effects import Record, Step
-from mfu_operator.reconcile.proposed.facts import same_commit
+from mfu_operator.reconcile.effects import Recheck, Record, Step
+from mfu_operator.reconcile.known_good import newest_start_s, revision_read
+from mfu_operator.reconcile.proposed.facts import UNDONE, same_commit
 from mfu_operator.reconcile.world import World, seen
 
 RECOVERY_HORIZONS = 3.0
@@ -23,7 +27,8 @@ MOST_EXONERATED = 3
 
 
 def exonerate(world: World) -> Step | None:
-    """Note that the commit, or what was pinned, did not do it; the next suspect is considered then."""
+    """Note that the commit, or what was pinned, did not do it; where the pods read another revision than the merge,
+    look first whether that one still holds it."""
     incident, judgement = world.status.incident, world.judgement
     if incident is None or incident.proposal is None or judgement is None:
         return None
@@ -32,6 +37,50 @@ def exonerate(world: World) -> Step | None:
         return None
     if judgement.last_usable_s is None or judgement.last_usable_s < started_s + _horizon_s(world.spec.detection):
         return None
+    if incident.blocked is not None:
+        return None
+    asked = _after_the_merge(world, incident, incident.proposal)
+    return exonerated(world) if asked is None else Recheck(asked)
+
+
+def _after_the_merge(world: World, incident: Incident, proposal: ProposalFact) -> Question | None:
+    """What is to be compared; None where the pods read the merge itself, or it is not told which revision they read."""
+    source, workload, known_good = seen(world.source), world.workload, world.status.known_good
+    assert source is not None and workload is not None
+    started_s = newest_start_s(workload.pods)
+    now = revision_read(source, started_s) if started_s is not None else None
+    if now is None or proposal.merge_sha is None or source.hydrated is not None or same_commit(now, proposal.merge_sha):
+        return None
+    diagnosis = incident.diagnosis
+    cause = None if diagnosis is None else diagnosis.cause or (diagnosis.bottleneck and str(diagnosis.bottleneck))
+    run = tuple(dict.fromkeys(image for pod in workload.pods for image in pod.images))
+    images = known_good.images if known_good is not None else ()
+    return Question(source, proposal.merge_sha, now, world.spec.workload, cause, images, run)
+
+
+def rechecked(world: World, findings: Findings) -> Record:
+    """The incident where a commit after the merge brings back what the merge took out; else its exoneration."""
+    incident = world.status.incident
+    assert incident is not None and incident.proposal is not None
+    again = max(findings.ranking.suspects, key=lambda each: each.score, default=None)
+    if findings.not_rendered:
+        blocked = "CannotRender", f"nobody can say whether the merge is in force still: {findings.not_rendered}"
+    elif again is not None and again.score >= PLAUSIBLE:
+        commit = again.commit
+        found = f"commit {commit.sha[:12]} ({commit.subject}) by {commit.author}"
+        what = "; ".join(again.changed[:3])
+        told = f"{incident.proposal.url} was merged, and {found}, deployed since, took it back: {what}"
+        blocked = UNDONE, told
+    else:
+        return exonerated(world)
+    status = replace(world.status, incident=replace(incident, blocked=blocked))
+    return Record(status, (Event("Warning", *blocked),))
+
+
+def exonerated(world: World) -> Record:
+    """The incident without the commit, or the pin, that did not do it."""
+    incident = world.status.incident
+    assert incident is not None and incident.proposal is not None
     suspect, proposal = incident.suspect, incident.proposal
     cleared = Exoneration(suspect, replace(proposal, diff=None), world.now_s, incident.pin)
     after = replace(incident, exonerated=(*incident.exonerated, cleared), suspect=None, pin=None, proposal=None)

@@ -8,6 +8,9 @@ from mfu_operator.model.proposal import PullRequestState
 from mfu_operator.model.sharer import Sharer, Stage
 from mfu_operator.reconcile.proposed.hold import REJECTED
 
+UNDONE = "Undone"
+"""Why nothing more is proposed where a later commit took the merge back: an updater would do so again."""
+
 SHORTEST_SHA = 7
 """Characters: Bitbucket tells twelve of a commit's."""
 
@@ -55,6 +58,8 @@ def _of(incident: Incident, baseline: str) -> Iterator[Sharer]:
             found = replace(found, stage=Stage.RECOVERED, staged_at=recovery.recovered_at, after=recovery.after)
         elif incident.blocked is not None and incident.blocked[0] == REJECTED:
             found = replace(found, stage=Stage.ENDED)
+        elif incident.blocked is not None and incident.blocked[0] == UNDONE:
+            found = replace(found, stage=Stage.UNDONE)
         elif incident.ended_at is not None:
             found = replace(found, stage=Stage.ENDED, staged_at=incident.ended_at)
         yield found

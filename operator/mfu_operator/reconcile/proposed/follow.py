@@ -84,7 +84,8 @@ def tell(world: World) -> Step | None:
 
 def _worth_telling(about: list[Sharer]) -> bool:
     return len(about) > 1 or any(
-        each.stage is Stage.EXONERATED or (each.stage is Stage.RECOVERED and each.merged) for each in about
+        each.stage in (Stage.EXONERATED, Stage.UNDONE) or (each.stage is Stage.RECOVERED and each.merged)
+        for each in about
     )
 
 
