@@ -266,7 +266,8 @@ def _series(story: Story) -> str:
     if not _SUBJECT.fullmatch(story.subject):
         return ""
     command = picture_command(story.subject, story.incident.onset_at)
-    return f"### The readings over time\n\nThis command draws them:\n\n```\n{command}\n```"
+    lines = command.replace(" | ", " |\n  ").replace(" --prometheus", " \\\n  --prometheus")
+    return f"### The readings over time\n\nThis command draws them:\n\n```\n{lines}\n```"
 
 
 def _time(unix_s: float) -> str:

@@ -96,7 +96,7 @@ def made(
 def test_the_body_tells_how_to_see_the_loss_as_a_picture() -> None:
     body = made(of=incident(onset_at=1767236400.0)).body
     assert (
-        "\nkubectl get tb gpt-small -n training -o yaml | kubectl mfu replay --baseline - --prometheus URL "
+        "\nkubectl get tb gpt-small -n training -o yaml |\n  kubectl mfu replay --baseline - \\\n  --prometheus URL "
         "--since 2026-01-01T00:00:00Z -o svg\n"
     ) in body
 

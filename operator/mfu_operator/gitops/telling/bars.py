@@ -1,6 +1,6 @@
 """Pictures that every host renders: bars of characters inside a code block."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from mfu_operator.model.account import PARTS, StepAccount
 
@@ -10,6 +10,7 @@ WIDTH = 48
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _FILLS = "█▓▒░"
 _REST = "·"
+_INDENT, _APART, _NUMBER = " " * len("before "), " " * 3, len(" 1000.0 ms")
 
 
 def level_bars(rows: Sequence[tuple[str, float, str]]) -> str:
@@ -34,8 +35,19 @@ def step_bars(healthy: StepAccount | None, now: StepAccount, names: Mapping[str,
     shown = _largest(healthy, now)
     fills = {part: _FILLS[index] for index, part in enumerate(shown)}
     lines = [f"{name:<6} {_stacked(step, fills, most)} {step.mean_ns / 1e6:.1f} ms" for name, step in steps]
-    legend = [f"{fill} {names[part]}" for part, fill in fills.items()]
-    return "\n".join([*lines, "", "       " + "   ".join([*legend, f"{_REST} everything else"])])
+    legend = [*(f"{fill} {names[part]}" for part, fill in fills.items()), f"{_REST} everything else"]
+    return "\n".join([*lines, "", *_wrapped(legend)])
+
+
+def _wrapped(legend: Sequence[str]) -> Iterator[str]:
+    """The entries in lines that are no longer than the bars above them with their numbers."""
+    line = ""
+    for entry in legend:
+        if line and len(line) + len(_APART) + len(entry) > WIDTH + _NUMBER:
+            yield _INDENT + line
+            line = ""
+        line += f"{_APART}{entry}" if line else entry
+    yield _INDENT + line
 
 
 def _largest(healthy: StepAccount | None, now: StepAccount) -> list[str]:

@@ -19,6 +19,16 @@ def step(mean_ms: float, **parts_ms: float) -> StepAccount:
     return StepAccount(10, mean_ms * 1e6, 0.0, {part: amount * 1e6 for part, amount in parts_ms.items()})
 
 
+def test_no_line_of_the_legend_is_wider_than_the_bars() -> None:
+    parts = dict.fromkeys(("compute", "h2d", "idleInput", "idleHost", "idleLaunch"), 12)
+    names = {part: f"idle: waiting for {part}" for part in parts}
+    text = step_bars(step(60, **parts), step(60, **parts), names)
+    assert max(map(len, text.splitlines())) <= 7 + WIDTH + len(" 1000.0 ms")
+    legend = text.split("\n\n")[1].splitlines()
+    assert len(legend) > 1 and all(line.startswith("       ") for line in legend)
+    assert " ".join(legend).count("idle: waiting for") == 4
+
+
 def test_the_longest_value_is_the_whole_width_and_names_are_in_line() -> None:
     full, half, dot = level_bars([("before", 0.4, "0.400"), ("now", 0.2, "0.200"), ("x", 0.0, "0")]).splitlines()
     assert full == f"before {'█' * WIDTH} 0.400"
@@ -53,9 +63,9 @@ def test_without_a_baseline_only_the_step_of_now_is_drawn() -> None:
 
 def test_only_the_four_largest_parts_have_their_own_fill_in_the_order_of_the_account() -> None:
     now = step(48, compute=20, communication=2, h2d=8, idleInput=10, idleHost=6)
-    line, _, legend = step_bars(None, now, NAMES).splitlines()
+    line, _, *legend = step_bars(None, now, NAMES).splitlines()
     assert line == f"now    {'█' * 20}{'▓' * 8}{'▒' * 10}{'░' * 6}{'·' * 4} 48.0 ms"
-    assert legend == "       █ compute   ▓ copies   ▒ waiting   ░ host   · everything else"
+    assert legend == ["       █ compute   ▓ copies   ▒ waiting   ░ host", "       · everything else"]
 
 
 @pytest.mark.parametrize(("amount", "shown"), [(0.5, True), (0.49, False)])
