@@ -135,6 +135,17 @@ def test_two_waits_name_bursts_with_doubt_and_the_third_makes_them_sure(count: i
     assert any("only two such waits" in one for one in found.evidence) is not sure
 
 
+@pytest.mark.parametrize("ranges", [{"inputRangeNs": 1e5}, {}], ids=["recorded", "not recorded"])
+def test_host_work_without_a_cause_is_doubted_where_it_may_be_the_loading(ranges: dict[str, float]) -> None:
+    """An event simulator's loader without workers, of which nsys saw no range, read HostBound at 0.71."""
+    said = {"count": 12, "compute": 12.6e6, "launchCalls": 900.0, **ranges}
+    case = case_of({**said, "idleHost": 3.3e6}, {**said, "idleHost": 0.56e6})
+    found = diagnose(case.now, case.baseline)
+    assert (found.bottleneck, found.cause) == ("HostBound", None)
+    assert (found.confidence <= MOST_WITHOUT) is (not ranges)
+    assert any("tell loading from other host work" in one for one in found.evidence) is (not ranges)
+
+
 def test_exposed_collectives_of_one_rank_of_eight_are_doubted_without_a_baseline() -> None:
     found = analyze([Path("tests/data/traces/tracelens/resnet_act_checkpoint_mi300_rank0.json.gz")]).diagnosis
     assert (found.cause, found.confidence) == ("ExposedCollectives", MOST_WITHOUT)

@@ -106,6 +106,12 @@ RECORDED = Need("every rank's file", lambda case: missing_ranks(case.now))
 """For a rank that is late and in nothing slower: it may wait itself for one that was not recorded."""
 
 RANKS_ALONE = Need("every rank, without a baseline", _ranks_alone)
+HOST_OR_INPUT = Need(
+    "input ranges",
+    _lacks(facts.INPUT_RANGE_NS, "ranges around the input, which tell loading from other host work, were"),
+)
+"""For host work without a cause: a loader in the training thread looks like it."""
+
 LAUNCHES = Need("launch calls", _lacks(facts.LAUNCH_CALLS, "launch calls were"))
 GRIDS = Need("launch grids", _lacks(facts.GRID_BLOCKS, "launch grids were"))
 INPUT_RANGES = Need("input ranges", _lacks(facts.INPUT_RANGE_NS, "ranges around the input were"))
@@ -278,6 +284,8 @@ def bounded(found: Diagnosis, case: Case) -> Diagnosis:
         needs = (RANKS,) if _longer(case) else ()
     elif found.bottleneck is Bottleneck.STRAGGLER and found.cause is None:
         needs = (RECORDED,)
+    elif found.bottleneck is Bottleneck.HOST_BOUND and found.cause is None:
+        needs = (HOST_OR_INPUT,)
     else:
         needs = NEEDS.get(found.cause or "", ())
     if found.bottleneck is Bottleneck.INPUT_STARVED and found.cause not in SEEN_ON_EVERY_RANK:
