@@ -42,7 +42,7 @@ def substitutes(environment: Environment, repository: str) -> Text:
 
 
 class Reader:
-    """Somebody with kubectl, helm, kubectl-mfu and git on the path, in a folder with a checkout's charts."""
+    """Somebody with kubectl, helm, kustomize, kubectl-mfu and git on the path, in a folder with a checkout's charts."""
 
     def __init__(self, environment: Environment, folder: Path, changes: Text) -> None:
         cluster = environment.cluster
@@ -55,7 +55,7 @@ class Reader:
         mfu.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m mfu_operator "$@"\n')
         mfu.chmod(0o755)
         (folder / "charts").symlink_to(ROOT / "charts")
-        path = [programs, go_binaries("kubernetes"), go_binaries("helm"), os.environ["PATH"]]
+        path = [programs, go_binaries("kubernetes"), go_binaries("helm"), go_binaries("kustomize"), os.environ["PATH"]]
         self._environment = unproxied() | {
             "PATH": os.pathsep.join(map(str, path)),
             "HOME": str(folder),
