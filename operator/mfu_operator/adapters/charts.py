@@ -4,11 +4,13 @@ Credentials are sent only where their own Secret says so. Everything is bounded:
 unpacked, and the time of each request.
 """
 
+import gzip
 import hashlib
 import io
 import json
 import re
 import tarfile
+import zlib
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -243,7 +245,8 @@ def unpacked(archive: bytes, folder: Path, told: str) -> Path:
     size = count = 0
     roots: dict[str, None] = {}
     try:
-        with tarfile.open(fileobj=io.BytesIO(archive), mode="r|gz") as tar:
+        # Not "r|gz": tarfile takes the extra field, which helm writes before each archive, for compressed data.
+        with gzip.GzipFile(fileobj=io.BytesIO(archive)) as plain, tarfile.open(fileobj=plain, mode="r|") as tar:
             for member in tar:
                 count, size = count + 1, size + max(member.size, 0)
                 if count > FILES or size > UNPACKED_BYTES:
@@ -258,7 +261,7 @@ def unpacked(archive: bytes, folder: Path, told: str) -> Path:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(content.read())
                 roots[path.parts[0]] = None
-    except (tarfile.TarError, OSError, EOFError, ValueError) as error:
+    except (tarfile.TarError, zlib.error, OSError, EOFError, ValueError) as error:
         raise NotRenderable(f"{told} is not an archive that can be read: {error}") from error
     found = [folder / root for root in roots if (folder / root / "Chart.yaml").is_file()]
     if len(found) != 1:

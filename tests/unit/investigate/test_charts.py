@@ -2,7 +2,9 @@
 
 import hashlib
 import io
+import struct
 import tarfile
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -21,9 +23,21 @@ from tests.support.layouts import CHARTS, chart
 Answers = Mapping[str, httpx.Response | Exception]
 
 
+HELMS_EXTRA = b"+aHR0cHM6Ly95b3V0dS5iZS96OVV6MWljandyTQo="
+"""The extra field of gzip's header (RFC 1952) that `helm package` writes, before the comment "Helm"."""
+
+
+def as_helm_packs(tar: bytes) -> bytes:
+    header = (
+        b"\x1f\x8b\x08\x14" + bytes(4) + b"\x00\xff" + struct.pack("<H", len(HELMS_EXTRA)) + HELMS_EXTRA + b"Helm\0"
+    )
+    deflated = zlib.compressobj(wbits=-15)
+    return header + deflated.compress(tar) + deflated.flush() + struct.pack("<II", zlib.crc32(tar), len(tar))
+
+
 def archive(files: Mapping[str, str] | None = None, **links: str) -> bytes:
     data = io.BytesIO()
-    with tarfile.open(fileobj=data, mode="w:gz") as tar:
+    with tarfile.open(fileobj=data, mode="w") as tar:
         for path, text in (files or chart("gpt/")).items():
             member = tarfile.TarInfo(path)
             member.size = len(text.encode())
@@ -32,7 +46,7 @@ def archive(files: Mapping[str, str] | None = None, **links: str) -> bytes:
             link = tarfile.TarInfo(f"gpt/{name}")
             link.type, link.linkname = tarfile.SYMTYPE, target
             tar.addfile(link)
-    return data.getvalue()
+    return as_helm_packs(data.getvalue())
 
 
 ARCHIVE = archive()
@@ -161,6 +175,8 @@ def test_links_of_an_archive_are_left_out_and_bounds_are_told(tmp_path: Path, mo
         charts.unpacked(ARCHIVE, tmp_path / "two", "chart gpt")
     with pytest.raises(NotRenderable, match="not an archive"):
         charts.unpacked(b"gpt", tmp_path / "three", "chart gpt")
+    with pytest.raises(NotRenderable, match="can be read"):
+        charts.unpacked(ARCHIVE[:60] + b"gpt" * 9 + ARCHIVE[90:], tmp_path / "four", "chart gpt")
 
 
 LISTED = (CHARTS, "https://registry.example/v2", "https://auth.example/token")
