@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from mfu_operator.gitops.window import ONSET_UNCERTAINTY_S
 from mfu_operator.model.account import ANALYSIS, PARTS, StepAccount
 from mfu_operator.model.baseline import (
     Baseline,
@@ -159,7 +160,17 @@ COMMITS = (
 )
 """The window (GOOD, QUIET], newest first."""
 
-QUESTION = Question(source(), GOOD, QUIET, REF, "DataLoaderWorkers", (IMAGE,), (IMAGE,))
+QUESTION = Question(
+    source(),
+    GOOD,
+    QUIET,
+    REF,
+    "DataLoaderWorkers",
+    (IMAGE,),
+    (IMAGE,),
+    good_s=NOW_S - 3600,
+    bad_s=ONSET_S + ONSET_UNCERTAINTY_S,
+)
 
 
 def found(commits: Sequence[Commit] = COMMITS) -> Findings:

@@ -51,6 +51,17 @@ def window(
     return good.revision, suspected[-1].revision
 
 
+def times(known_good: KnownGood, onset_s: float, uncertainty_s: float = ONSET_UNCERTAINTY_S) -> tuple[float, float]:
+    """(good, bad), Unix seconds: what was deployed last before each is what was fast, and what is slow."""
+    return min(known_good.time_s, onset_s), onset_s + uncertainty_s
+
+
+def moved_beside(source: Source, known_good: KnownGood, onset_s: float) -> bool:
+    """Whether another source of the application changed between the last good reading and the onset."""
+    good_s, bad_s = times(known_good, onset_s)
+    return any(good_s < entry.time_s and _began(entry) <= bad_s for entry in source.beside)
+
+
 def runs(deployed: Sequence[Deployed]) -> list[Deployed]:
     """The deployments oldest first, each revision once for as long as it stayed (one revision can be synced twice)."""
     ordered: list[Deployed] = []

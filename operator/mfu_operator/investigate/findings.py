@@ -67,6 +67,8 @@ def findings(
         good_ran=question.good_images,
         bad_ran=question.bad_images,
         exonerated=question.exonerated,
+        good_s=question.good_s,
+        bad_s=question.bad_s,
         egress=egress,
         credentials=credentials,
         env=env,

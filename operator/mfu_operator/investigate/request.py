@@ -32,6 +32,8 @@ class Request:
         exonerated: commits, and ids of pins, that did not do it; they are compared, and not suspected.
         refused: commits whose revert a person has refused.
         credentials: what charts may be fetched with; None: nothing.
+        good_s: until when (Unix seconds) the recorded revisions of the other sources were fast, `bad_s` slow; None: the
+            first that was recorded with `good`, or with `bad`.
         env: git's environment; None: one that holds no credentials.
     """
 
@@ -55,6 +57,8 @@ class Request:
     bad_ran: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
     exonerated: tuple[str, ...] = ()
+    good_s: float | None = None
+    bad_s: float | None = None
     egress: Egress | None = None
     credentials: Credentials | None = field(default=None, repr=False)
     env: Mapping[str, str] | None = None

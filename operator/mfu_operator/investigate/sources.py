@@ -2,7 +2,7 @@
 
 import os
 import posixpath
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -121,8 +121,8 @@ def _open(request: Request, plan: Plan, index: int, main: int, store: Callable[[
     opened = store(address)
     first = address == request.repository
     good, bad = (request.good, request.bad) if first else (given[0], given[1])
-    good = good or _recorded(request, plan, source, request.good) or _target(opened, source)
-    bad = bad or _recorded(request, plan, source, request.bad) or _target(opened, source)
+    good = good or _recorded(plan, source, request.good, request.good_s) or _target(opened, source)
+    bad = bad or _recorded(plan, source, request.bad, request.bad_s) or _target(opened, source)
     shas = _dry(opened, opened.resolve(good), source), _dry(opened, opened.resolve(bad), source)
     steps = opened.window(*shas, MAX_COMMITS + 1)
     why_not = ""
@@ -174,25 +174,32 @@ class _Hydrated(msgspec.Struct):
 
 def _chart(request: Request, plan: Plan, source: Source, given: tuple[str | None, str | None]) -> Opened:
     """A chart repository: its versions are given, recorded, or the one that is asked for."""
-    good = given[0] or _recorded(request, plan, source, request.good) or source.target
-    bad = given[1] or _recorded(request, plan, source, request.bad) or source.target
+    good = given[0] or _recorded(plan, source, request.good, request.good_s) or source.target
+    bad = given[1] or _recorded(plan, source, request.bad, request.bad_s) or source.target
     trees = tuple({CHART: Entry("chart", version)} for version in (good, bad))
     return Opened(source, f"{source.repository.rstrip('/')}/{source.chart}", None, good, bad, [], (trees[0], trees[1]))
 
 
-def _recorded(request: Request, plan: Plan, source: Source, revision: str) -> str | None:
-    """What the delivery tool recorded for this source when it deployed a revision of the first one."""
+def _recorded(plan: Plan, source: Source, revision: str, until_s: float | None) -> str | None:
+    """What the delivery tool recorded for this source when it deployed a revision of another one: with one revision of
+    that there may have been several of this, of which the last before `until_s` is meant; None: the first."""
+    found = list(_recorded_with(plan, source, revision))
+    past = [mine for mine, when in found if until_s is not None and when <= until_s]
+    if past:
+        return past[-1]
+    return found[0][0] if found else None
+
+
+def _recorded_with(plan: Plan, source: Source, revision: str) -> Iterator[tuple[str, float]]:
     for other in plan.sources:
-        if other is source or other.chart:
+        if other is source or other.chart or len(revision) < 7:
             continue
         for index, (sha, when) in enumerate(other.deployed):
-            if len(revision) >= 7 and sha.startswith(revision):
-                same = [mine for mine, at in source.deployed if at == when]
-                if same:
-                    return same[-1]
-                if len(source.deployed) == len(other.deployed):
-                    return source.deployed[index][0]
-    return None
+            same = [mine for mine, at in source.deployed if at == when]
+            if sha.startswith(revision) and same:
+                yield same[-1], when
+            elif sha.startswith(revision) and len(source.deployed) == len(other.deployed):
+                yield source.deployed[index][0], when
 
 
 def _target(store: Store, source: Source) -> str:

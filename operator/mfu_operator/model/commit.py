@@ -54,7 +54,8 @@ class Source:
     in Argo CD; force: enabled in Flux): None where the workload is not of an immutable kind. `updaters` are tools that
     write images to the path by themselves and may undo a revert. `tool` names the delivery for people, who should read
     `warnings` before they merge. `objects` are the delivery tool's own objects as they stand: what is rendered, and how
-    (none: the manifests under the path).
+    (none: the manifests under the path). `beside` are the deployments with which another source of the same
+    application changed: a chart's version, or the commit of another repository.
     """
 
     repository: str
@@ -68,6 +69,7 @@ class Source:
     tool: str = "Argo CD"
     warnings: tuple[str, ...] = ()
     objects: tuple[Mapping[str, Any], ...] = ()
+    beside: tuple[Deployed, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,9 @@ class Question:
         good_images: what ran while readings held the baseline (`name@sha256:…`).
         bad_images: what runs now.
         exonerated: commits, and ids of pins, that did not do it: they were undone, and the loss remained.
+        good_s: when readings last held the baseline (Unix seconds): of the other sources of the application, what was
+            deployed last before it was fast; None: what was deployed with `good`.
+        bad_s: the same of what is slow.
     """
 
     source: Source
@@ -30,6 +33,8 @@ class Question:
     good_images: tuple[str, ...] = ()
     bad_images: tuple[str, ...] = ()
     exonerated: tuple[str, ...] = ()
+    good_s: float | None = None
+    bad_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from mfu_operator.api.status import HISTORY
 from mfu_operator.detect.hardware import NODES_CHANGED
 from mfu_operator.errors import AskPerson, Wait
 from mfu_operator.gitops.images import rebuilt
-from mfu_operator.gitops.window import window
+from mfu_operator.gitops.window import moved_beside, times, window
 from mfu_operator.model.baseline import BaselineSpec, ProfilingMode, RemediationMode
 from mfu_operator.model.commit import Source
 from mfu_operator.model.condition import Event
@@ -217,10 +217,11 @@ def propose(world: World) -> Step | None:
 
 
 def _window(world: World, source: Source, known_good: KnownGood) -> tuple[str, str]:
-    """The revisions between which the loss began: one and the same where an image alone was rebuilt.
+    """The revisions between which the loss began: one and the same where only an image was rebuilt, or only another
+    source of the application changed.
 
     Raises:
-        AskPerson(NoRevisionChanged): no revision and no image is known to have changed.
+        AskPerson(NoRevisionChanged): no revision of any source and no image is known to have changed.
         AskPerson(KnownGoodUnknown): no revision is known that held the baseline.
         Wait(NothingDeployed): the delivery tells of no deployment.
     """
@@ -230,7 +231,7 @@ def _window(world: World, source: Source, known_good: KnownGood) -> tuple[str, s
         run = tuple(image for pod in (world.workload.pods if world.workload else ()) for image in pod.images)
         if error.reason != "NoRevisionChanged" or known_good.revision is None:
             raise
-        if not rebuilt(known_good.images, run):
+        if not rebuilt(known_good.images, run) and not moved_beside(source, known_good, opened(world).onset_at):
             raise AskPerson(error.reason, error.message + _in_vain(opened(world))) from error
         return known_good.revision, known_good.revision
 
@@ -246,8 +247,9 @@ def _question(world: World, source: Source, known_good: KnownGood, good: str, ba
     cause = None if diagnosis is None else diagnosis.cause or (diagnosis.bottleneck and str(diagnosis.bottleneck))
     pods = world.workload.pods if world.workload is not None else ()
     run = tuple(dict.fromkeys(image for pod in pods for image in pod.images))
+    good_s, bad_s = times(known_good, opened(world).onset_at)
     return Question(source, good, bad, world.spec.workload, cause, known_good.images, run,
-                    tuple(each.id for each in opened(world).exonerated))  # fmt: skip
+                    tuple(each.id for each in opened(world).exonerated), good_s, bad_s)  # fmt: skip
 
 
 def opened(world: World) -> Incident:

@@ -43,6 +43,18 @@ def test_of_several_sources_the_one_from_git_is_read_with_its_own_revisions() ->
     assert (source.path, source.synced_revision) == ("apps/gpt", "a" * 40)
 
 
+def test_a_chart_that_moved_beside_the_same_commit_is_told_with_its_time() -> None:
+    chart = {"repoURL": "https://charts.example.org", "chart": "trainer", "targetRevision": "1.*"}
+    later = {"deployStartedAt": "2023-11-14T23:13:10Z", "deployedAt": "2023-11-14T23:13:20Z"}
+    history = [
+        {"revisions": ["1.0.0", "a" * 40], "deployedAt": "2023-11-14T22:13:20Z"},
+        {"revisions": ["1.1.0", "a" * 40], **later},
+        {"revisions": ["1.1.0", "b" * 40], "deployedAt": "2023-11-15T22:13:20Z"},
+    ]
+    source = read({"sources": [chart, PLAIN["source"]]}, {"history": history})
+    assert source.beside == (Deployed("1.1.0", 1_700_003_600.0, 1_700_003_590.0),)
+
+
 def test_value_files_that_a_chart_borrows_from_git_are_the_path() -> None:
     chart = {
         "repoURL": "https://charts.example.org",

@@ -6,6 +6,7 @@ import shutil
 import tarfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ needs_engines = pytest.mark.skipif(
 TRAIN = "loader:\n  num_workers: 8\n  prefetch_factor: 4\nseed: 1\n"
 BASE = "resources: [job.yaml]\nconfigMapGenerator:\n  - name: gpt-config\n    files: [train.yaml]\n"
 CHART = "https://git.example/ml/charts"
+DAY_S, T0 = 86400.0, datetime(2026, 11, 10, tzinfo=UTC).timestamp()
 PASSWORD = "s3cret-t0ken"
 OLD, NEW = "sha256:" + "a" * 64, "sha256:" + "b" * 64
 
@@ -343,6 +345,31 @@ def test_after_a_chart_s_pin_that_did_not_help_the_commit_that_it_hid_is_conside
         again = found(story, "", objects=(pinned,), bad=bad, exonerated=(first.undoing.pin,))
     assert chosen(story, again) == "Prefetch"
     assert again.undoing is not None and again.undoing.kind is not ProposalKind.PIN_CHART
+
+
+@needs_engines
+@pytest.mark.parametrize(("good_s", "chosen_version"), [(T0 + 1.5 * DAY_S, "1.1.0"), (T0 + 0.5 * DAY_S, "1.0.0")])
+def test_a_chart_that_moved_while_no_commit_did_is_pinned_at_what_ran_last_while_it_was_fast(
+    story: Story, engines: None, tmp_path: Path, good_s: float, chosen_version: str
+) -> None:
+    """1.0.0, 1.1.0 and 1.2.0 ran with one commit of the values."""
+    folder = tmp_path / "charts"
+    folder.mkdir()
+    versions = (("1.0.0", 8), ("1.1.0", 6), ("1.2.0", 0))
+    entries = [packed(tmp_path / version, folder, version, workers) for version, workers in versions]
+    (folder / "index.yaml").write_text("entries:\n  gpt:\n" + "".join(entries))
+    with files_served(folder) as address:
+        values = {"repoURL": story.upstream.bare.as_uri(), "targetRevision": "main", "ref": "values"}
+        asked = {"repoURL": address, "chart": "gpt", "targetRevision": "1.x",
+                 "helm": {"valueFiles": ["$values/prod/values.yaml"]}}  # fmt: skip
+        live = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": {"name": "gpt"},
+                "spec": {"sources": [asked, values]}}  # fmt: skip
+        story.commit("Good", {"prod/values.yaml": "prefetch: 4\n", "apps/gpt.yaml": json.dumps(live, indent=2)})
+        deployed = [(version, story.shas["Good"]) for version, _ in versions]
+        objects = ({**live, "status": history(deployed)},)
+        answer = found(story, "", objects=objects, good_s=good_s, bad_s=T0 + 2 * DAY_S)
+    assert answer.undoing is not None and answer.undoing.kind is ProposalKind.PIN_CHART
+    assert chosen_version in "".join(map(str, answer.undoing.edits))
 
 
 def packed(folder: Path, into: Path, version: str, workers: int) -> str:

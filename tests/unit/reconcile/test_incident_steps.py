@@ -391,6 +391,23 @@ def test_an_image_that_was_rebuilt_is_asked_about_within_one_revision() -> None:
     assert (step.question.good, step.question.bad) == (worlds.GOOD, worlds.GOOD)
 
 
+@pytest.mark.parametrize(("after_good_s", "asked"), [(5.0, True), (-5.0, False), (1e6, False)])
+def test_a_chart_that_moved_between_the_last_good_reading_and_the_onset_is_asked_about_within_one_revision(
+    after_good_s: float, asked: bool
+) -> None:
+    moved = replace(STILL, beside=(Deployed("1.1.0", worlds.KNOWN_GOOD.time_s + after_good_s),))
+    world = slow(explained(), source=moved)
+    if not asked:
+        assert raised(world).reason == "NoRevisionChanged"
+        return
+    step = steps.propose(world)
+    assert isinstance(step, Investigate)
+    question = step.question
+    assert (question.good, question.bad) == (worlds.GOOD, worlds.GOOD)
+    assert question.good_s is not None and question.bad_s is not None
+    assert question.good_s <= worlds.KNOWN_GOOD.time_s < question.bad_s
+
+
 @pytest.mark.parametrize(
     ("known", "run", "deployed", "reason"),
     [

@@ -3,6 +3,7 @@
 import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from mfu_operator.adapters.delivery.objects import (
@@ -84,6 +85,7 @@ class ArgoCD:
             hydrated=hydrated,
             tool="Argo CD",
             objects=(rendered_from(app, {"history": status.get("history") or []}),),
+            beside=tuple(_beside(status.get("history") or [], index)),
         )
 
 
@@ -157,6 +159,19 @@ def _deployed(history: Sequence[Mapping[str, Any]], index: int | None) -> Iterat
         revision, deployed_at = _revision(entry, index), unix_time(entry.get("deployedAt"))
         if revision and deployed_at is not None:
             yield Deployed(revision, deployed_at, unix_time(entry.get("deployStartedAt")))
+
+
+def _beside(history: Sequence[Mapping[str, Any]], index: int | None) -> Iterator[Deployed]:
+    """The deployments, oldest first, with which another source than the chosen one changed."""
+    if index is None:
+        return
+    for before, entry in pairwise(sorted(history, key=lambda each: unix_time(each.get("deployedAt")) or 0.0)):
+        deployed_at = unix_time(entry.get("deployedAt"))
+        for number, (was, now) in enumerate(
+            zip(before.get("revisions") or [], entry.get("revisions") or [], strict=False)
+        ):
+            if number != index and was != now and deployed_at is not None:
+                yield Deployed(str(now), deployed_at, unix_time(entry.get("deployStartedAt")))
 
 
 def _synced(status: Mapping[str, Any], index: int | None) -> str | None:
