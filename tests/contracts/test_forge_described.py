@@ -40,7 +40,7 @@ def started(request: pytest.FixtureRequest) -> Iterator[tuple[str, Described]]:
 
 @pytest.fixture
 def github(started: tuple[str, Described]) -> Iterator[tuple[Forge, Described]]:
-    """The adapter; what it asks is held against the description when the test has ended."""
+    """The adapter, and the server of the description: at the end of the test no request has a flaw."""
     address, prism = started[0], Described(started[1].address, started[1].description)
     yield forge(ForgeKind.GITHUB, address, None, Credentials(password="t0ken"), Web(transport=prism)), prism
     assert prism.asked and prism.flaws == []

@@ -8,11 +8,15 @@ operator serves other tests), `kubectl port-forward` (Prometheus runs beside thi
 import json
 import re
 import shlex
+import time
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
+from mfu_operator.api.group import GUARDS_ANNOTATION
+from mfu_operator.api.guarded import TAKES_EFFECT_S
 from tests.cluster.gitea import OWNER
 from tests.cluster.process import await_condition
 from tests.demo.environment import Environment
@@ -62,9 +66,21 @@ def watched(environment: Environment, reader: Reader) -> Reader:
     environment.gitea.commit(REPOSITORY, "Train gpt", {JOB: (reader.folder / JOB).read_text()})
     reader.types("argocd", "kubectl apply -f podmonitor.yaml -f application.yaml")
     await_condition("the training pod", lambda: _trains(environment), timeout_s=300)
+    await_condition("the admission policy to take effect", lambda: _guards(environment), timeout_s=60)
     reader.types("argocd", "kubectl apply -f baseline.yaml")
     reader.types("argocd", "kubectl wait --for=condition=Ready tb/gpt")
     return reader
+
+
+def _guards(environment: Environment) -> bool:
+    """Whether a baseline that is made now is one that the policy saw."""
+    bindings = environment.kubectl.run("get", "validatingadmissionpolicybindings", "--output=json")
+    made_s = [
+        datetime.fromisoformat(each["metadata"]["creationTimestamp"]).timestamp()
+        for each in json.loads(bindings)["items"]
+        if GUARDS_ANNOTATION in each["metadata"].get("annotations", {})
+    ]
+    return bool(made_s) and time.time() > max(made_s) + TAKES_EFFECT_S + 1
 
 
 def _trains(environment: Environment) -> bool:

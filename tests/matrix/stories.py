@@ -81,6 +81,12 @@ def is_told(status: Status) -> bool:
     return recovered(status) and "noted" in status["history"][0].get("proposal", {})
 
 
+def merge(told: Told) -> None:
+    """Merge the pull request, and wait until the recovery was said on it."""
+    told.marks["merge"] = told.run.merge()
+    told.run.until("the recovery, told", is_told)
+
+
 def plain_merged(place: Place) -> Story:
     """A commit to a manifest, under two that did no harm; merged."""
     run = Run(place, "plain-merged", "plain-merged-config")
@@ -97,8 +103,7 @@ def plain_merged(place: Place) -> Story:
     )
     told.open()
     yield
-    told.marks["merge"] = run.merge()
-    run.until("the recovery, told", is_told)
+    merge(told)
     run.until(
         "the proof", lambda status: {"afterMilliseconds", "missing"} & status["history"][0]["proof"].keys() != set()
     )
@@ -225,8 +230,7 @@ def plain_minimal(place: Place) -> Story:
     )
     told.open()
     yield
-    told.marks["merge"] = run.merge()
-    run.until("the recovery, told", is_told)
+    merge(told)
     return told.end()
 
 
@@ -268,8 +272,7 @@ def tag_moved(place: Place) -> Story:
     run.restart()
     told.open()
     yield
-    told.marks["merge"] = run.merge()
-    run.until("the recovery, told", is_told)
+    merge(told)
     return told.end()
 
 
@@ -318,8 +321,7 @@ def chart_moved(place: Place) -> Story:
     place.publish(layouts.chart("", "1.1.0", workers=0))
     told.open()
     yield
-    told.marks["merge"] = run.merge()
-    run.until("the recovery, told", is_told)
+    merge(told)
     return told.end()
 
 

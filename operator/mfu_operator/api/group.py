@@ -25,7 +25,8 @@ CREDENTIALS_LABEL = f"{GROUP}/credentials"
 """On a Secret, "true": TrainingBaselines may name it. Its key `address` says where its other keys may be sent."""
 
 GUARDED_ANNOTATION = f"{GROUP}/guarded"
-"""On a TrainingBaseline that is older than the admission policy: the uid of the policy's binding that saw it since."""
+"""On a TrainingBaseline that was made before the admission policy took effect: the uid of the policy's binding that
+saw it since."""
 
 GUARDS_ANNOTATION = f"{GROUP}/guards"
 """On a binding of the admission policy: the paths of the fields that it vouches for, with commas."""

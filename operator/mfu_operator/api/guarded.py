@@ -74,8 +74,8 @@ def unguarded(spec: BaselineSpec, metadata: Mapping[str, Any], made_s: float, gu
         )
     return Stall(
         "Unguarded",
-        f"{named}, and this object is older than the admission policy that asks for it. Let somebody who may "
-        f"set them run: kubectl annotate tb {metadata['name']} -n {metadata['namespace']} --overwrite "
+        f"{named}, and this object was made before the admission policy that asks for it took effect. Let "
+        f"somebody who may set them run: kubectl annotate tb {metadata['name']} -n {metadata['namespace']} --overwrite "
         f"{GUARDED_ANNOTATION}={asking.uid}",
     )
 

@@ -26,7 +26,7 @@ TOKENS = 1024
 
 
 def store(delay_s: float) -> socket.socket:
-    """A store of one's own: answers each byte after a while."""
+    """A store that the process serves to itself: it answers each byte after LOAD_S and `delay_s` seconds."""
     here, there = socket.socketpair()
 
     def serve() -> None:

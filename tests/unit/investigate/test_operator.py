@@ -4,7 +4,8 @@ import json
 import os
 import shutil
 import tarfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -320,19 +321,8 @@ def test_a_chart_of_a_repository_is_fetched_by_the_operator_and_rendered(story: 
 def test_after_a_chart_s_pin_that_did_not_help_the_commit_that_it_hid_is_considered(
     story: Story, engines: None, tmp_path: Path
 ) -> None:
-    folder = tmp_path / "charts"
-    folder.mkdir()
-    entries = [
-        packed(tmp_path / version, folder, version, workers) for version, workers in (("1.0.0", 8), ("1.1.0", 0))
-    ]
-    (folder / "index.yaml").write_text("entries:\n  gpt:\n" + "".join(entries))
-    with files_served(folder) as address:
-        values = {"repoURL": story.upstream.bare.as_uri(), "targetRevision": "main", "ref": "values"}
-        asked = {"repoURL": address, "chart": "gpt", "targetRevision": "1.x",
-                 "helm": {"valueFiles": ["$values/prod/values.yaml"]}}  # fmt: skip
-        live = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": {"name": "gpt"},
-                "spec": {"sources": [asked, values]}}  # fmt: skip
-        story.commit("Good", {"prod/values.yaml": "prefetch: 4\n", "apps/gpt.yaml": json.dumps(live, indent=2)})
+    with ranged(story, tmp_path, {"1.0.0": 8, "1.1.0": 0}) as live:
+        asked, values = live["spec"]["sources"]
         story.replace("Prefetch", "prod/values.yaml", "4", "1")
         deployed = [("1.0.0", story.shas["Good"]), ("1.1.0", story.shas["Prefetch"])]
         first = found(story, "", objects=({**live, "status": history(deployed)},))
@@ -353,23 +343,31 @@ def test_a_chart_that_moved_while_no_commit_did_is_pinned_at_what_ran_last_while
     story: Story, engines: None, tmp_path: Path, good_s: float, chosen_version: str
 ) -> None:
     """1.0.0, 1.1.0 and 1.2.0 ran with one commit of the values."""
-    folder = tmp_path / "charts"
-    folder.mkdir()
-    versions = (("1.0.0", 8), ("1.1.0", 6), ("1.2.0", 0))
-    entries = [packed(tmp_path / version, folder, version, workers) for version, workers in versions]
-    (folder / "index.yaml").write_text("entries:\n  gpt:\n" + "".join(entries))
-    with files_served(folder) as address:
+    workers = {"1.0.0": 8, "1.1.0": 6, "1.2.0": 0}
+    with ranged(story, tmp_path, workers) as live:
+        deployed = [(version, story.shas["Good"]) for version in workers]
+        objects = ({**live, "status": history(deployed)},)
+        answer = found(story, "", objects=objects, good_s=good_s, bad_s=T0 + 2 * DAY_S)
+    assert answer.undoing is not None and answer.undoing.kind is ProposalKind.PIN_CHART
+    assert chosen_version in "".join(map(str, answer.undoing.edits))
+
+
+@contextmanager
+def ranged(story: Story, folder: Path, workers: Mapping[str, int]) -> Iterator[Mapping[str, Any]]:
+    """An Application that asks for a range of a served chart's versions (version → its workers), with values from Git;
+    the commit Good holds both."""
+    served_from = folder / "charts"
+    served_from.mkdir()
+    entries = [packed(folder / version, served_from, version, number) for version, number in workers.items()]
+    (served_from / "index.yaml").write_text("entries:\n  gpt:\n" + "".join(entries))
+    with files_served(served_from) as address:
         values = {"repoURL": story.upstream.bare.as_uri(), "targetRevision": "main", "ref": "values"}
         asked = {"repoURL": address, "chart": "gpt", "targetRevision": "1.x",
                  "helm": {"valueFiles": ["$values/prod/values.yaml"]}}  # fmt: skip
         live = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": {"name": "gpt"},
                 "spec": {"sources": [asked, values]}}  # fmt: skip
         story.commit("Good", {"prod/values.yaml": "prefetch: 4\n", "apps/gpt.yaml": json.dumps(live, indent=2)})
-        deployed = [(version, story.shas["Good"]) for version, _ in versions]
-        objects = ({**live, "status": history(deployed)},)
-        answer = found(story, "", objects=objects, good_s=good_s, bad_s=T0 + 2 * DAY_S)
-    assert answer.undoing is not None and answer.undoing.kind is ProposalKind.PIN_CHART
-    assert chosen_version in "".join(map(str, answer.undoing.edits))
+        yield live
 
 
 def packed(folder: Path, into: Path, version: str, workers: int) -> str:
